@@ -1,0 +1,45 @@
+# make setup | test | demo | bench. PYTHON chooses the interpreter, VENV where it lives.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+
+# Discovery stays on this machine, and runs of the tests do not hear each other.
+export ROS_AUTOMATIC_DISCOVERY_RANGE := LOCALHOST
+export ROS_DOMAIN_ID ?= $(shell $(PYTHON) -c 'import random; print(random.randint(1, 101))')
+
+# What a sourced ROS 2 installation already has does not come from PyPI.
+missing = $(shell $(PYTHON) -c 'import $(1)' 2>/dev/null || echo ,$(2))
+EXTRAS := test,simulation$(call missing,rclpy,ros)$(call missing,pinocchio,pinocchio)
+
+.PHONY: setup test lint demo bench test-pinocchio-3 clean
+
+setup: $(VENV)/.installed
+
+$(VENV)/.installed: setup.py
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10) and \
+	    "krang_dynamics needs Python 3.10 or newer: make PYTHON=python3.12 ...")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --editable '.[$(EXTRAS)]' $(PINS)
+	@touch $@
+
+test: setup lint
+	$(BIN)/python -m pytest -n 2
+
+lint: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+demo: setup
+	$(BIN)/krang info krang
+
+bench: setup
+	$(BIN)/python bench/model.py
+
+# The other major of Pinocchio; its wheels need these older libraries but do not say so.
+test-pinocchio-3:
+	$(MAKE) setup VENV=.venv-pinocchio-3 PINS="'pin<4' 'cmeel-urdfdom<5' 'cmeel-tinyxml2<11'"
+	.venv-pinocchio-3/bin/python -m pytest -n 2
+
+clean:
+	rm -rf .venv .venv-* build install log *.egg-info .pytest_cache .mypy_cache .ruff_cache

@@ -1,0 +1,1 @@
+"""What the machine is: URDF and robot file in, equations of motion out."""

@@ -1,0 +1,161 @@
+"""The robot file: everything about a machine that its URDF cannot say."""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from ..errors import ConfigError
+
+Vector3 = tuple[float, float, float]
+Sign = Literal['smooth', 'exact']
+Unit = Literal['torque', 'current', 'voltage']
+
+
+@dataclass(frozen=True)
+class MotorConfig:
+    """Motor and gear behind a joint; constants are those of the motor shaft."""
+
+    gear: float = 1.0  # N, motor turns per joint turn
+    rotor_inertia: float = 0.0  # J_m [kg m2]
+    torque_constant: float | None = None  # k_m [N m/A]
+    back_emf: float | None = None  # [V s/rad]
+    resistance: float | None = None  # [ohm]
+    supply: float | None = None  # largest voltage of the amplifier [V]
+
+    def __post_init__(self) -> None:
+        if self.gear == 0:
+            raise ConfigError('gear is 0; it must be motor turns per joint turn, 1 without a gear')
+        if self.rotor_inertia < 0:
+            raise ConfigError(f'rotor_inertia {self.rotor_inertia} is negative')
+        for name in ('torque_constant', 'back_emf', 'resistance', 'supply'):
+            value = getattr(self, name)
+            if value is not None and value <= 0:
+                raise ConfigError(f'{name} is {value}; it must be positive')
+
+
+@dataclass(frozen=True)
+class JointConfig:
+    """One joint; a passive joint (driven: false) never gets effort."""
+
+    driven: bool
+    nominal_torque: float | None = None  # default effort limit [N m], the URDF's effort is the peak
+    motor: MotorConfig = field(default_factory=MotorConfig)
+    state: Literal['joint_states', 'imu', 'odom'] = 'joint_states'
+
+    def __post_init__(self) -> None:
+        if self.nominal_torque is not None and self.nominal_torque <= 0:
+            raise ConfigError(f'nominal_torque is {self.nominal_torque}; it must be positive')
+
+
+@dataclass(frozen=True)
+class FrictionConfig:
+    """F_v [N m s/rad] and F_c [N m] by joint, [krang] eq. 17; a joint not named has none.
+
+    Coulomb coefficients are right only with the sign function that they were fitted with.
+    """
+
+    viscous: dict[str, float] = field(default_factory=dict)
+    coulomb: dict[str, float] = field(default_factory=dict)
+    sign: Sign | None = None
+    fitted_with: Sign | None = None
+
+    def __post_init__(self) -> None:
+        for name, coefficients in (('viscous', self.viscous), ('coulomb', self.coulomb)):
+            for joint, value in coefficients.items():
+                if value < 0:
+                    raise ConfigError(f'{name}.{joint} is {value}; friction opposes motion, so >= 0')
+        if not self.coulomb:
+            return
+        if self.sign is None or self.fitted_with is None:
+            raise ConfigError('has coulomb coefficients, so it needs sign and fitted_with: smooth or exact')
+        if self.sign != self.fitted_with:
+            raise ConfigError(
+                f'sign is {self.sign!r} but the coefficients were fitted with '
+                f'{self.fitted_with!r}; use that sign, or coefficients fitted with {self.sign!r}'
+            )
+
+
+@dataclass(frozen=True)
+class WheelConfig:
+    """A wheel that rolls without slipping on the plane z = const of the root link."""
+
+    link: str  # its origin is the wheel's centre
+    radius: float  # [m]
+    axle: Vector3  # direction of the axle in the link's axes
+
+    def __post_init__(self) -> None:
+        if self.radius <= 0:
+            raise ConfigError(f'radius is {self.radius} m; it must be positive')
+        if not any(self.axle):
+            raise ConfigError('axle is 0 0 0; it must be a direction')
+
+
+@dataclass(frozen=True)
+class ActuatorConfig:
+    """A driver's motor: q_joint = sign * q_driver / ratio + offset, and it carries `share` of the torque."""
+
+    name: str  # as the driver calls it
+    joint: str
+    sign: Literal[1, -1] = 1
+    offset: float = 0.0  # [rad] or [m]
+    ratio: float = 1.0  # turns in the driver's messages per joint turn
+    share: float = 1.0
+    only_if: str | None = None  # parameter that must be true before it is commanded
+
+    def __post_init__(self) -> None:
+        if self.ratio <= 0:
+            raise ConfigError(f'ratio is {self.ratio}; it must be positive (the sign is `sign`)')
+        if not 0 < self.share <= 1:
+            raise ConfigError(f'share is {self.share}; it must be in (0, 1]')
+
+
+@dataclass(frozen=True)
+class StopConfig:
+    """What stopping means: hold, lower or zero, and how long it takes [s]."""
+
+    policy: Literal['hold', 'lower', 'zero']
+    time: float = 2.0
+    blind_time: float = 0.5
+
+    def __post_init__(self) -> None:
+        if self.time <= 0 or self.blind_time <= 0:
+            raise ConfigError(f'time {self.time} s and blind_time {self.blind_time} s must be positive')
+
+
+@dataclass(frozen=True)
+class ImuConfig:
+    """An inertial unit: it feeds one joint's angle, or the direction of gravity, never both."""
+
+    link: str  # the link that carries it
+    mount_rpy: Vector3  # its axes in that link's axes [rad]
+    feeds: Literal['joint', 'gravity']
+
+
+@dataclass(frozen=True)
+class OdomConfig:
+    """Joints that a planar pose feeds, and the link whose heading the pose gives."""
+
+    x: str
+    y: str
+    heading: str
+    heading_of: str
+
+
+@dataclass(frozen=True)
+class RobotConfig:
+    """A robot file; `joints` is in the order of q."""
+
+    name: str
+    urdf: str  # path, relative to the robot file
+    joints: dict[str, JointConfig]
+    home: dict[str, float]  # [rad] or [m]
+    stop: StopConfig
+    end_effectors: tuple[str, ...]
+    actuators: tuple[ActuatorConfig, ...]
+    command_unit: Unit = 'torque'
+    gravity: Vector3 = (0.0, 0.0, -9.81)  # [m/s2] in the root link's axes
+    rotor_inertia: bool = True  # whether N^2 J_m is part of A
+    friction: FrictionConfig = field(default_factory=FrictionConfig)
+    rolling: tuple[WheelConfig, ...] = ()
+    imu: ImuConfig | None = None
+    odom: OdomConfig | None = None
+    description: str = ''

@@ -1,0 +1,107 @@
+"""Robots by name, by robot file or by URDF."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+from ..errors import InputError, UnknownNameError
+from .config import RobotConfig
+from .consistency import check
+from .model import Robot, kinematic_model
+from .schema import build, read_yaml
+from .urdf import Joint, Urdf
+
+
+def robots() -> list[str]:
+    """Names of the shipped robots."""
+    return sorted(path.stem for path in (share() / 'config' / 'robots').glob('*.yaml'))
+
+
+def load_robot(robot: str | Path, **overrides: Any) -> Robot:
+    """A robot by shipped name, path of a robot file (YAML), or path or text of a URDF.
+
+    Keywords override keys of the robot file: gravity=(0, 0, -9.82), rotor_inertia=False.
+    """
+    if isinstance(robot, str) and '<' in robot:
+        return from_urdf(Urdf(robot), overrides)
+    if isinstance(robot, str) and robot in robots():
+        return _from_file(share() / 'config' / 'robots' / f'{robot}.yaml', overrides)
+    if not isinstance(robot, (str, Path)):
+        raise InputError(f'robot is {robot!r}; give a name, the path of a file, or the text of a URDF')
+    path = Path(robot)
+    if path.is_file():
+        if path.suffix in ('.yaml', '.yml'):
+            return _from_file(path, overrides)
+        return from_urdf(Urdf.from_file(path), overrides)
+    if path.suffix in ('.yaml', '.yml', '.urdf', '.xml') or len(path.parts) > 1:
+        raise InputError(f'{path}: there is no such file')
+    raise UnknownNameError('robot', robot, robots())
+
+
+def from_urdf(urdf: Urdf, overrides: dict[str, Any]) -> Robot:
+    """A robot without a robot file: every joint driven in N m, friction as the URDF's <dynamics>.
+
+    Joints come in Pinocchio's order, which spares a permutation at every call.
+    """
+    joints = [urdf.joints[name] for name in kinematic_model(urdf).names if name in urdf.joints]
+    joints = [joint for joint in joints if joint.mimic is None]
+    coulomb = {joint.name: joint.coulomb for joint in joints if joint.coulomb}
+    data = {
+        'name': urdf.name,
+        'urdf': urdf.source,
+        'joints': {joint.name: {'driven': True} for joint in joints},
+        'home': {joint.name: _nearest_to_zero(joint) for joint in joints},
+        'stop': {'policy': 'lower'},
+        'end_effectors': urdf.leaves(),
+        'actuators': [{'name': joint.name, 'joint': joint.name} for joint in joints],
+        'friction': {
+            'viscous': {joint.name: joint.viscous for joint in joints if joint.viscous},
+            'coulomb': coulomb,
+            **({'sign': 'exact', 'fitted_with': 'exact'} if coulomb else {}),
+        },
+    }
+    return _assemble({**data, **overrides}, urdf, urdf.source)
+
+
+def share() -> Path:
+    """The folder with config/ and urdf/: the source tree, or share/krang_dynamics of an installation."""
+    package = Path(__file__).resolve().parents[1]
+    candidates = [package.parent]
+    candidates += [parent / 'share' / 'krang_dynamics' for parent in package.parents]
+    candidates.append(Path(sys.prefix) / 'share' / 'krang_dynamics')
+    for folder in candidates:
+        if (folder / 'config' / 'robots').is_dir():
+            return folder
+    raise InputError('config/robots of krang_dynamics is not installed; install the package again')
+
+
+def _from_file(path: Path, overrides: dict[str, Any]) -> Robot:
+    data = {**_read_robot_file(path), **overrides}
+    urdf = data.get('urdf')
+    if not isinstance(urdf, str):
+        raise InputError(f'{path}: urdf is {urdf!r}; it must be the path of a URDF, relative to this file')
+    return _assemble(data, Urdf.from_file((path.parent / urdf).resolve()), str(path))
+
+
+def _read_robot_file(path: Path, seen: tuple[Path, ...] = ()) -> dict[str, Any]:
+    """The keys of a robot file over those of the shipped robot that it extends."""
+    data = read_yaml(path)
+    base = data.pop('extends', None)
+    if base is None:
+        return data
+    if base not in robots():
+        raise UnknownNameError(f'robot in {path}: extends', base, robots())
+    base_path = share() / 'config' / 'robots' / f'{base}.yaml'
+    if base_path in seen:
+        raise InputError(f'{path}: extends {base!r}, which extends it in turn')
+    return {**_read_robot_file(base_path, (*seen, base_path)), **data}
+
+
+def _assemble(data: dict[str, Any], urdf: Urdf, source: str) -> Robot:
+    config = build(RobotConfig, data, source)
+    check(config, urdf, source)
+    return Robot(config, urdf)
+
+
+def _nearest_to_zero(joint: Joint) -> float:
+    return min(max(0.0, joint.lower), joint.upper)

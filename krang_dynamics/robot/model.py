@@ -1,0 +1,331 @@
+"""Robot: the equations of motion of one machine, evaluated by Pinocchio."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+import numpy as np
+import pinocchio as pin
+
+from ..errors import InputError, UnknownNameError, UrdfError
+from .config import RobotConfig
+from .consistency import effort_limit
+from .friction import Friction
+from .joint_map import JointMap
+from .motor import Motors
+from .payload import Payload
+from .rolling import Rolling
+from .urdf import Array, Urdf
+from .validate import array, joint_vector
+
+ALIGNED = pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
+LOCAL = pin.ReferenceFrame.LOCAL
+
+
+class Robot:
+    """A torque-controlled machine: A(q) a + C(q, v) v + Q(q) + Gamma_f(v) + J^T lambda = E u.
+
+    q, v, a and tau are float arrays in the order of `joint_names`, one number per joint, in rad or
+    m. Every array returned is the caller's own. A Robot holds scratch memory: one per thread.
+    """
+
+    def __init__(self, config: RobotConfig, urdf: Urdf, payloads: tuple[Payload, ...] = ()) -> None:
+        self.config = config
+        self.urdf = urdf
+        self.payloads = payloads
+        self.name = config.name
+        self.joint_names = tuple(config.joints)
+        self.actuated_joint_names = tuple(n for n, j in config.joints.items() if j.driven)
+        self.nv = len(self.joint_names)
+        self.home = np.array([config.home[name] for name in self.joint_names])
+        self._set_limits()
+
+        self.model = _build_model(config, urdf)
+        self._frame_ids = {name: self.model.getFrameId(name, pin.FrameType.BODY) for name in urdf.links}
+        self.frames = tuple(urdf.links)
+        for payload in payloads:
+            self._attach(payload)
+        self.data = self.model.createData()
+        self.total_mass = float(pin.computeTotalMass(self.model))  # of the moving links [kg]
+
+        self._map = JointMap(urdf, self.joint_names, list(self.model.names)[1:])
+        self.friction = Friction(config.friction, self.joint_names)
+        self.motors = Motors(list(config.joints.values()), config.command_unit)
+        self._rolling = Rolling(self.model, config.rolling) if config.rolling else None
+        self._driven = np.array([j.driven for j in config.joints.values()])
+        self._E = np.eye(self.nv)[:, self._driven]
+        self._shape = (self.nv,)
+        self._zero = np.zeros(self.nv)
+        self._check_mass_matrix()
+
+    # -- equations of motion ----------------------------------------------------------------
+
+    def mass_matrix(self, q: Array) -> Array:
+        """A(q) [kg m2], rotor inertia on the diagonal unless configured away; [krang] eq. 2, 18."""
+        return self._map.matrix(pin.crba(self.model, self.data, self._q(q)))
+
+    def coriolis_matrix(self, q: Array, v: Array) -> Array:
+        """C(q, v) of Christoffel symbols, so that dA/dt - 2 C is skew; [krang] eq. 4.
+
+        C v is a quadratic form in v with the Christoffel symbols as coefficients: C is half its slope.
+        """
+        q, v = self._q(q), self._v(v)
+        slope = pin.computeRNEADerivatives(self.model, self.data, q, v, np.zeros_like(v))[1]
+        return self._map.matrix(0.5 * slope)
+
+    def gravity_torque(self, q: Array) -> Array:
+        """Q(q) [N m], the torque that holds the robot still; [krang] eq. 5."""
+        return self._map.force(pin.computeGeneralizedGravity(self.model, self.data, self._q(q)))
+
+    def friction_torque(self, v: Array) -> Array:
+        """Gamma_f(v) [N m], on the side of A a + C v + Q; [krang] eq. 17."""
+        return self.friction.torque(self._vector('v', v))
+
+    def inverse_dynamics(self, q: Array, v: Array, a: Array, friction: bool = False) -> Array:
+        """A a + C v + Q (+ Gamma_f) [N m], the generalised force of every joint; [krang] eq. 3."""
+        tau = self._map.force(pin.rnea(self.model, self.data, self._q(q), self._v(v), self._v(a, 'a')))
+        return tau + self.friction_torque(v) if friction else tau
+
+    def forward_dynamics(self, q: Array, v: Array, u: Array, friction: bool = False) -> Array:
+        """Acceleration that motor torques u [N m] give, constraints honoured; [otbot] section 7."""
+        return self._solve_motion(q, v, self._u(u), friction)[0]
+
+    def constraint_force(self, q: Array, v: Array, u: Array, friction: bool = False) -> Array:
+        """J^T lambda [N m] of A a + C v + Q + J^T lambda = E u; [otbot] section 6."""
+        multipliers = self._solve_motion(q, v, self._u(u), friction)[1]
+        return self.constraint_jacobian(q).T @ multipliers
+
+    def motor_torque(self, q: Array, v: Array, a: Array, friction: bool = False) -> Array:
+        """u [N m] over the actuated joints that gives a, by [E -J^T] (u, lambda) = tau; [otbot] section 8.
+
+        Least squares in the generalised force where no u gives a.
+        """
+        tau = self.inverse_dynamics(q, v, a, friction)
+        if self._rolling is None:
+            return tau[self._driven]
+        columns = np.hstack([self._E, -self.constraint_jacobian(q).T])
+        return np.linalg.lstsq(columns, tau, rcond=None)[0][: self._E.shape[1]]
+
+    def actuation_matrix(self) -> Array:
+        """E, the joints that the motors drive; [otbot] section 4."""
+        return self._E.copy()
+
+    def constraint_jacobian(self, q: Array) -> Array:
+        """J(q) of the rolling constraints J v = 0, of full row rank; no rows without wheels."""
+        q = self._q(q)
+        if self._rolling is None:
+            return np.zeros((0, self.nv))
+        return self._map.columns(self._rolling.jacobian(q))
+
+    def constraint_bias(self, q: Array, v: Array) -> Array:
+        """Jdot v, with J a + Jdot v = 0; [otbot] section 5."""
+        q, v = self._q(q), self._v(v)
+        return np.zeros(0) if self._rolling is None else self._rolling.bias(q, v)
+
+    def linearize(self, q: Array, v: Array, u: Array) -> tuple[Array, Array]:
+        """A, B of x' = A x + B u about a state, x = (q, v), friction included, u in motor units.
+
+        Derivatives of A a + h + Gamma_f + J^T lambda = E tau(u, v) and J a + Jdot v = 0 at their solution.
+        """
+        command = self._E @ self._u(u)
+        v = self._vector('v', v)
+        a, multipliers = self._solve_motion(q, v, self.motors.torque(command, v)[self._driven], True)
+        slope_q, slope_v, _ = pin.computeRNEADerivatives(
+            self.model, self.data, self._q(q), self._v(v), self._v(a, 'a')
+        )
+        force_q, force_v = self._map.matrix(slope_q), self._map.matrix(slope_v)
+        force_v = force_v + np.diag(self.friction.slope(v) + self.motors.drag)
+        bias_q = bias_v = np.zeros((0, self.nv))
+        if self._rolling is not None:
+            force_q = force_q + _slope(lambda x: self.constraint_jacobian(x).T @ multipliers, q)
+            bias_q = _slope(lambda x: self.constraint_jacobian(x) @ a + self.constraint_bias(x, v), q)
+            bias_v = _slope(lambda x: self.constraint_bias(q, x), v)
+        A = np.zeros((2 * self.nv, 2 * self.nv))
+        A[: self.nv, self.nv :] = np.eye(self.nv)
+        A[self.nv :, : self.nv] = self._solve_saddle(q, -force_q, -bias_q)[: self.nv]
+        A[self.nv :, self.nv :] = self._solve_saddle(q, -force_v, -bias_v)[: self.nv]
+        B = np.zeros((2 * self.nv, self._E.shape[1]))
+        gain = self._E * self.motors.gain[:, None]
+        B[self.nv :] = self._solve_saddle(q, gain, np.zeros((len(multipliers), B.shape[1])))[: self.nv]
+        return A, B
+
+    # -- kinematics and energy ---------------------------------------------------------------
+
+    def jacobian(self, q: Array, frame: str, reference: str = 'world') -> Array:
+        """6 x nv, linear above angular velocity of the frame's origin; [krang] section 3.
+
+        In world axes, in the frame's own ('local'), or in the axes of the frame named.
+        """
+        index, q = self._frame(frame), self._q(q)
+        axes = LOCAL if reference == 'local' else ALIGNED
+        J = pin.computeFrameJacobian(self.model, self.data, q, index, axes)
+        if reference not in ('world', 'local'):
+            turn = self._rotation(q, self._frame(reference)).T
+            J = np.vstack([turn @ J[:3], turn @ J[3:]])
+        return self._map.columns(J)
+
+    def frame_pose(self, q: Array, frame: str) -> Array:
+        """4 x 4 homogeneous transform from the frame to the world [m]."""
+        index, q = self._frame(frame), self._q(q)
+        pin.forwardKinematics(self.model, self.data, q)
+        return np.array(pin.updateFramePlacement(self.model, self.data, index).homogeneous)
+
+    def wrench_to_torque(self, q: Array, wrenches: Mapping[str, Array], reference: str = 'world') -> Array:
+        """Sum of J^T f [N m], f = (force, moment) that the ROBOT applies; [krang] eq. 16.
+
+        The moment is about the frame's origin, the axes are those of `reference` as in jacobian().
+        """
+        tau = np.zeros(self.nv)
+        for frame, wrench in wrenches.items():
+            f = array(f'wrench of {frame!r}', wrench, (6,))
+            tau += self.jacobian(q, frame, reference).T @ f
+        return tau
+
+    def center_of_mass(self, q: Array) -> Array:
+        """Centre of mass of all moving links in the world [m]."""
+        return np.array(pin.centerOfMass(self.model, self.data, self._q(q)))
+
+    def kinetic_energy(self, q: Array, v: Array) -> float:
+        """E = 1/2 v^T A v [J], rotors included as in A; [krang] eq. 2."""
+        return float(pin.computeKineticEnergy(self.model, self.data, self._q(q), self._v(v)))
+
+    def potential_energy(self, q: Array) -> float:
+        """U [J], 0 with all masses at the world's origin; [krang] eq. 12."""
+        return float(pin.computePotentialEnergy(self.model, self.data, self._q(q)))
+
+    def rotor_inertia(self) -> Array:
+        """Rotor inertia as it enters A [kg m2]: N^2 J_m on the diagonal, zero if configured away."""
+        return self._map.matrix(np.diag(self.model.armature))
+
+    # -- motors and variants -------------------------------------------------------------------
+
+    def motor_command(self, tau: Array, v: Array) -> Array:
+        """What the drivers take [N m, A or V] for joint torques tau [N m] at speed v; 0 where passive.
+
+        tau, and so the answer, is over joint_names or, as motor_torque gives it, over actuated_joint_names.
+        """
+        v = self._vector('v', v)
+        if np.shape(tau) == (self._E.shape[1],) != self._shape:
+            return self.motors.command(self._E @ self._u(tau, 'tau'), v)[self._driven]
+        return self.motors.command(self._vector('tau', tau), v)
+
+    def with_payload(
+        self, frame: str, mass: float, com: object = (0, 0, 0), inertia: object = np.zeros((3, 3))
+    ) -> 'Robot':
+        """A new robot that carries a body at `frame`: kg, m, kg m2 at its centre of mass, in frame axes."""
+        self._frame(frame)
+        payload = Payload.checked(frame, mass, com, inertia)
+        return Robot(self.config, self.urdf, (*self.payloads, payload))
+
+    def with_gravity(self, gravity: object) -> 'Robot':
+        """A new robot under another gravity [m/s2], in the root link's axes: a tilted base, say."""
+        x, y, z = array('gravity', gravity, (3,)).tolist()
+        return Robot(replace(self.config, gravity=(x, y, z)), self.urdf, self.payloads)
+
+    def __repr__(self) -> str:
+        return f'Robot({self.name!r}, {self.nv} joints, {len(self.actuated_joint_names)} actuated)'
+
+    def model_position(self, q: Array) -> Array:
+        """q in the order of Pinocchio's `model`, for calls that Robot does not offer."""
+        return self._q(q)
+
+    # -- inside ---------------------------------------------------------------------------------
+
+    def _vector(self, what: str, value: Array) -> Array:
+        return joint_vector(what, value, self.joint_names, self._shape)
+
+    def _q(self, q: Array) -> Array:
+        return self._map.position(joint_vector('q', q, self.joint_names, self._shape))
+
+    def _v(self, v: Array, what: str = 'v') -> Array:
+        return self._map.velocity(joint_vector(what, v, self.joint_names, self._shape))
+
+    def _u(self, u: Array, what: str = 'u') -> Array:
+        names = self.actuated_joint_names
+        return joint_vector(what, u, names, (len(names),))
+
+    def _frame(self, name: str) -> int:
+        try:
+            return self._frame_ids[name]
+        except (KeyError, TypeError):
+            raise UnknownNameError('frame', name, self.frames) from None
+
+    def _rotation(self, q: Array, frame: int) -> Array:
+        pin.forwardKinematics(self.model, self.data, q)
+        return np.array(pin.updateFramePlacement(self.model, self.data, frame).rotation)
+
+    def _solve_motion(self, q: Array, v: Array, u: Array, friction: bool) -> tuple[Array, Array]:
+        """Acceleration and multipliers; [otbot] section 6."""
+        bias = self.inverse_dynamics(q, v, self._zero, friction)
+        solution = self._solve_saddle(q, self._E @ u - bias, -self.constraint_bias(q, v))
+        return solution[: self.nv], solution[self.nv :]
+
+    def _solve_saddle(self, q: Array, force: Array, acceleration: Array) -> Array:
+        """[A J^T; J 0]^-1 (force, acceleration)."""
+        A, J = self.mass_matrix(q), self.constraint_jacobian(q)
+        zero = np.zeros((len(J), len(J)))
+        try:
+            return np.linalg.solve(
+                np.block([[A, J.T], [J, zero]]) if len(J) else A,
+                np.concatenate([force, acceleration]) if len(J) else force,
+            )
+        except np.linalg.LinAlgError:
+            raise InputError(f'the equations of motion of {self.name} are singular at q = {q}') from None
+
+    def _set_limits(self) -> None:
+        joints = [self.urdf.joints[name] for name in self.joint_names]
+        self.lower = np.array([joint.lower for joint in joints])  # [rad] or [m]
+        self.upper = np.array([joint.upper for joint in joints])
+        self.velocity_limits = np.array([joint.velocity for joint in joints])  # [rad/s]
+        efforts = [effort_limit(self.config.joints[j.name], j.effort) for j in joints]
+        self.effort_limits = np.array([effort for effort, _ in efforts])  # [N m]
+        self.effort_sources = tuple(source for _, source in efforts)
+
+    def _attach(self, payload: Payload) -> None:
+        frame = self.model.frames[self._frame(payload.frame)]
+        body = pin.Inertia(payload.mass, payload.com, payload.inertia)
+        joint = frame.parentJoint
+        self.model.inertias[joint] = self.model.inertias[joint] + frame.placement.act(body)
+
+    def _check_mass_matrix(self) -> None:
+        """Refuse a robot whose A is not positive definite: it could not be simulated or controlled."""
+        random = np.random.default_rng(0)
+        for q in (self.home, *random.uniform(-1, 1, (3, self.nv))):
+            A = self.mass_matrix(q)
+            scale = np.sqrt(np.abs(np.diag(A)))
+            if not scale.all() or np.linalg.eigvalsh(A / np.outer(scale, scale))[0] <= 1e-14:
+                joint = self.joint_names[int(np.argmin(np.diag(A)))]
+                raise UrdfError(
+                    f'{self.urdf.source}: the mass matrix is not positive definite; check the '
+                    f'inertias that joint {joint!r} moves (krang info lists them), or give it a rotor'
+                )
+
+
+def kinematic_model(urdf: Urdf) -> pin.Model:
+    """Pinocchio's reading of a URDF, one coordinate per moving joint, followers included."""
+    try:
+        return pin.buildModelFromXML(urdf.kinematics_xml())
+    except (ValueError, RuntimeError) as error:
+        raise UrdfError(f'{urdf.source}: Pinocchio cannot build it: {error}') from error
+
+
+def _build_model(config: RobotConfig, urdf: Urdf) -> pin.Model:
+    """The model with the configured gravity, and rotor inertia as its armature."""
+    model = kinematic_model(urdf)
+    model.name = config.name
+    model.gravity.linear = np.array(config.gravity)
+    armature = np.zeros(model.nv)
+    if config.rotor_inertia:
+        for name, joint in config.joints.items():
+            row = model.joints[model.getJointId(name)].idx_v
+            armature[row] = joint.motor.gear**2 * joint.motor.rotor_inertia  # [krang] eq. 18
+    model.armature = armature
+    return model
+
+
+def _slope(f: Callable[[Array], Array], x: Array) -> Array:
+    """df/dx by central differences of sixth order, accurate to about 1e-12 for smooth f."""
+    h, stencil = 1e-2, ((1, 45), (2, -9), (3, 1))
+    columns = []
+    for step in h * np.eye(len(x)):
+        columns.append(sum(w * (f(x + k * step) - f(x - k * step)) for k, w in stencil) / (60 * h))
+    return np.array(columns).T

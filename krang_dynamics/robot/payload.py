@@ -1,0 +1,35 @@
+"""Something held by a frame: a rigid body that the robot carries beside its own links."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..errors import InputError
+from .urdf import Array
+from .validate import array
+
+
+@dataclass(frozen=True)
+class Payload:
+    """Mass [kg], centre of mass [m] and inertia there [kg m2], in the axes of `frame`."""
+
+    frame: str
+    mass: float
+    com: Array
+    inertia: Array
+
+    @classmethod
+    def checked(cls, frame: str, mass: float, com: object, inertia: object) -> 'Payload':
+        mass = float(array('mass', mass, ()))
+        if mass < 0:
+            raise InputError(f'mass is {mass} kg; a payload weighs 0 kg or more')
+        matrix = array('inertia', inertia, (3, 3))
+        if not np.allclose(matrix, matrix.T, rtol=1e-9, atol=1e-12):
+            raise InputError(f'inertia is not symmetric: {matrix.tolist()}')
+        moments = np.linalg.eigvalsh(matrix)
+        if moments[0] < -1e-12 or moments[2] > (moments[0] + moments[1]) * (1 + 1e-9) + 1e-12:
+            raise InputError(
+                f'inertia has principal moments {moments.tolist()} kg m2; a body has none below 0, '
+                'and none above the sum of the other two'
+            )
+        return cls(frame, mass, array('com', com, (3,)), matrix)

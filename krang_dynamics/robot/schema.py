@@ -1,0 +1,131 @@
+"""Plain YAML data to dataclasses, with errors that name the file, the key and the remedy."""
+
+import dataclasses
+import math
+import re
+import types
+import typing
+from pathlib import Path
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin
+
+import yaml
+
+from ..errors import ConfigError, suggestion
+
+T = TypeVar('T')
+
+
+def read_yaml(path: Path) -> dict[str, Any]:
+    """The mapping in a YAML file; a key given twice is an error, 1e-5 is a number."""
+    try:
+        data = yaml.load(path.read_text(encoding='utf-8'), Loader=_Loader)
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f'{path}: cannot be read: {error}') from error
+    except yaml.YAMLError as error:
+        raise ConfigError(f'{path}: is not YAML: {" ".join(str(error).split())}') from error
+    if not isinstance(data, dict):
+        raise ConfigError(f'{path}: holds {_kind(data)}; a robot file is a mapping of keys')
+    return data
+
+
+def build(cls: type[T], data: Any, source: str, key: str = '') -> T:
+    """An instance of the dataclass `cls` from plain data found in `source` under `key`."""
+    fields = {field.name: field for field in dataclasses.fields(cls)}  # type: ignore[arg-type]
+    if not isinstance(data, dict):
+        raise _error(source, key, f'is {_kind(data)}; it needs the keys {", ".join(fields)}')
+    for name in data:
+        if name not in fields:
+            raise _error(source, _join(key, name), f'is no known key{suggestion(name, fields)}')
+    hints = typing.get_type_hints(cls)
+    values = {}
+    for name, field in fields.items():
+        if name in data:
+            values[name] = _convert(hints[name], data[name], source, _join(key, name))
+        elif field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING:
+            raise _error(source, _join(key, name), f'is missing; add {_expected(hints[name])}')
+    try:
+        return cls(**values)
+    except ConfigError as error:  # what a dataclass finds wrong with itself
+        raise _error(source, key, str(error)) from None
+
+
+def _convert(hint: Any, value: Any, source: str, key: str) -> Any:
+    origin, arguments = get_origin(hint), get_args(hint)
+    if hasattr(value, 'tolist'):  # overrides may come as numpy arrays
+        value = value.tolist()
+    if origin in (Union, types.UnionType):
+        if value is None and type(None) in arguments:
+            return None
+        return _convert(next(a for a in arguments if a is not type(None)), value, source, key)
+    if dataclasses.is_dataclass(hint):
+        return build(hint, value, source, key)  # type: ignore[arg-type]
+    if origin is dict and isinstance(value, dict):
+        return {str(k): _convert(arguments[1], v, source, _join(key, k)) for k, v in value.items()}
+    if origin is tuple and isinstance(value, (list, tuple)):
+        return _convert_tuple(hint, value, source, key)
+    if origin is Literal and value in arguments and not isinstance(value, bool):
+        return value
+    if hint is float and isinstance(value, (int, float)) and not isinstance(value, bool):
+        if math.isfinite(value):
+            return float(value)
+    elif hint in (bool, str) and isinstance(value, hint):
+        return value
+    raise _error(source, key, f'is {_kind(value)}; it must be {_expected(hint)}')
+
+
+def _convert_tuple(hint: Any, values: Any, source: str, key: str) -> tuple[Any, ...]:
+    arguments = get_args(hint)
+    if arguments[-1] is Ellipsis:
+        arguments = arguments[:1] * len(values)
+    if len(values) != len(arguments):
+        raise _error(source, key, f'has {len(values)} entries; it must be {_expected(hint)}')
+    return tuple(
+        _convert(a, v, source, f'{key}[{i}]') for i, (a, v) in enumerate(zip(arguments, values, strict=True))
+    )
+
+
+def _expected(hint: Any) -> str:
+    origin, arguments = get_origin(hint), get_args(hint)
+    if origin in (Union, types.UnionType):
+        return _expected(next(a for a in arguments if a is not type(None)))
+    if origin is Literal:
+        return 'one of ' + ', '.join(map(repr, arguments))
+    if origin is tuple:
+        if arguments[-1] is Ellipsis:
+            return f'a list, each {_expected(arguments[0])}'
+        return f'a list of {len(arguments)}, each {_expected(arguments[0])}'
+    if origin is dict:
+        return f'a mapping of names to {_expected(arguments[1])}'
+    if dataclasses.is_dataclass(hint):
+        return f'a mapping with {", ".join(f.name for f in dataclasses.fields(hint))}'
+    return {float: 'a finite number', bool: 'true or false', str: 'text'}[hint]
+
+
+def _kind(value: Any) -> str:
+    return 'empty' if value is None else f'{type(value).__name__} {value!r}'
+
+
+def _join(key: str, name: object) -> str:
+    return f'{key}.{name}' if key else str(name)
+
+
+def _error(source: str, key: str, message: str) -> ConfigError:
+    return ConfigError(f'{source}: {key + " " if key else ""}{message}')
+
+
+class _Loader(yaml.SafeLoader):
+    """PyYAML's safe loader without two of its traps: repeated keys, and 1e-5 read as text."""
+
+    def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
+        keys = [self.construct_object(key, deep=True) for key, _ in node.value]
+        for key in keys:
+            if keys.count(key) > 1:
+                raise yaml.constructor.ConstructorError(
+                    None, None, f'the key {key!r} is given twice; keep one', node.start_mark
+                )
+        return super().construct_mapping(node, deep)
+
+
+_Loader.add_implicit_resolver(
+    'tag:yaml.org,2002:float', re.compile(r'^[-+]?\d+(\.\d*)?[eE][-+]?\d+$'), list('-+0123456789')
+)

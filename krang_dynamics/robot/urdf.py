@@ -1,0 +1,325 @@
+"""What a URDF says of links and joints, checked before Pinocchio sees it."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from xml.etree import ElementTree
+from xml.etree.ElementTree import Element
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import UrdfError, suggestion
+
+Array = npt.NDArray[np.float64]
+
+MOVING = ('revolute', 'continuous', 'prismatic')
+
+
+@dataclass(frozen=True)
+class Link:
+    """A rigid body: mass [kg], centre of mass [m] and inertia there [kg m2], in the link's axes."""
+
+    name: str
+    mass: float
+    com: Array
+    inertia: Array
+
+
+@dataclass(frozen=True)
+class Mimic:
+    """Position of a follower: multiplier * leader + offset."""
+
+    leader: str
+    multiplier: float
+    offset: float
+
+
+@dataclass(frozen=True)
+class Joint:
+    """A joint as written; limits in rad or m, rad/s or m/s, N m or N, infinite where not given."""
+
+    name: str
+    type: str
+    parent: str
+    child: str
+    lower: float
+    upper: float
+    effort: float
+    velocity: float
+    viscous: float
+    coulomb: float
+    mimic: Mimic | None
+
+    @property
+    def moves(self) -> bool:
+        return self.type in MOVING
+
+
+class Urdf:
+    """A checked robot description: `links` and `joints` by name in the order of the document."""
+
+    def __init__(self, text: str, source: str = 'URDF text') -> None:
+        self.source = source
+        self._robot = _parse_xml(text, source)
+        self.name = self._robot.get('name') or 'robot'
+        self.links = {link.name: link for link in self._unique('link', self._read_link)}
+        self.joints = {joint.name: joint for joint in self._unique('joint', self._read_joint)}
+        self.root = self._check_tree()
+        self._check_mimics()
+        self._check_masses()
+
+    @classmethod
+    def from_file(cls, path: Path) -> 'Urdf':
+        try:
+            return cls(path.read_text(encoding='utf-8'), str(path))
+        except (OSError, UnicodeDecodeError) as error:
+            raise UrdfError(f'{path}: cannot be read as text: {error}') from error
+
+    def kinematics_xml(self) -> str:
+        """The URDF that Pinocchio reads: inertias and joints alone, one coordinate per joint.
+
+        Continuous joints become revolute, so that no cos/sin pair enters the configuration, and
+        mimic joints become joints of their own, for JointMap to fold; shapes are left out.
+        """
+        robot = Element('robot', name=self.name)
+        for source in self._robot.iterfind('link'):
+            link = ElementTree.SubElement(robot, 'link', name=source.get('name', ''))
+            link.extend(source.findall('inertial'))
+        for source in self._robot.iterfind('joint'):
+            robot.append(self._kinematic_joint(source))
+        return ElementTree.tostring(robot, encoding='unicode')
+
+    def _kinematic_joint(self, source: Element) -> Element:
+        joint = self.joints[source.get('name', '')]
+        type_ = 'revolute' if joint.type == 'continuous' else joint.type
+        element = Element('joint', name=joint.name, type=type_)
+        for tag in ('parent', 'child', 'origin'):
+            element.extend(source.findall(tag))
+        if joint.moves:
+            axis = self._axis(source, joint.name)
+            ElementTree.SubElement(element, 'axis', xyz=' '.join(map(repr, axis.tolist())))
+            turn = math.pi  # a sensible range for whoever samples a continuous joint
+            limits = {
+                'lower': max(joint.lower, -turn) if joint.type == 'continuous' else joint.lower,
+                'upper': min(joint.upper, turn) if joint.type == 'continuous' else joint.upper,
+                'effort': min(joint.effort, 1e12),
+                'velocity': min(joint.velocity, 1e12),
+            }
+            ElementTree.SubElement(element, 'limit', {k: repr(v) for k, v in limits.items()})
+        return element
+
+    def leader(self, name: str) -> tuple[str, float, float]:
+        """The joint that moves `name`, with q_name = multiplier * q_leader + offset."""
+        multiplier, offset = 1.0, 0.0
+        while (mimic := self.joints[name].mimic) is not None:
+            offset += multiplier * mimic.offset
+            multiplier *= mimic.multiplier
+            name = mimic.leader
+        return name, multiplier, offset
+
+    def leaves(self) -> list[str]:
+        """Links that carry no other link: the end effectors of a robot that names none."""
+        parents = {joint.parent for joint in self.joints.values()}
+        return [name for name in self.links if name not in parents and name != self.root]
+
+    def subtree(self, link: str) -> Iterator[str]:
+        """`link` and all links beyond it."""
+        waiting = [link]
+        while waiting:
+            yield (name := waiting.pop())
+            waiting += [j.child for j in self.joints.values() if j.parent == name]
+
+    # -- reading ---------------------------------------------------------------------------
+
+    def _error(self, message: str) -> UrdfError:
+        return UrdfError(f'{self.source}: {message}')
+
+    def _unique(self, tag: str, read):  # type: ignore[no-untyped-def]
+        seen: set[str] = set()
+        for element in self._robot.iterfind(tag):
+            name = element.get('name')
+            if not name:
+                raise self._error(f'a <{tag}> has no name attribute; give it one')
+            if name in seen:
+                raise self._error(f'two {tag}s are named {name!r}; names must be unique')
+            seen.add(name)
+            yield read(element, name)
+
+    def _numbers(self, text: str, count: int, where: str) -> Array:
+        try:
+            values = np.array([float(word) for word in text.split()])
+        except ValueError:
+            raise self._error(f'{where} is {text!r}; it must be {count} number(s)') from None
+        if len(values) != count or not np.isfinite(values).all():
+            raise self._error(f'{where} is {text!r}; it must be {count} finite number(s)')
+        return values
+
+    def _attribute(self, element: Element, key: str, default: float | None, where: str) -> float:
+        text = element.get(key)
+        if text is None:
+            if default is None:
+                raise self._error(f'{where} has no attribute {key!r}; add it')
+            return default
+        return float(self._numbers(text, 1, f'{where} {key}')[0])
+
+    def _pose(self, element: Element | None, where: str) -> tuple[Array, Array]:
+        if element is None:
+            return np.zeros(3), np.eye(3)
+        xyz = self._numbers(element.get('xyz', '0 0 0'), 3, f'{where} xyz')
+        roll, pitch, yaw = self._numbers(element.get('rpy', '0 0 0'), 3, f'{where} rpy')
+        return xyz, _rotation(roll, pitch, yaw)
+
+    def _axis(self, element: Element, name: str) -> Array:
+        axis = element.find('axis')
+        text = '1 0 0' if axis is None else axis.get('xyz', '1 0 0')
+        direction = self._numbers(text, 3, f'joint {name!r}: axis xyz')
+        length = float(np.linalg.norm(direction))
+        if length < 1e-9:
+            raise self._error(f'joint {name!r}: axis {text!r} has no direction')
+        # A unit axis stays as written, to the last bit.
+        return direction if abs(length - 1) < 1e-15 else direction / length
+
+    def _read_link(self, element: Element, name: str) -> Link:
+        inertial = element.find('inertial')
+        if inertial is None:
+            return Link(name, 0.0, np.zeros(3), np.zeros((3, 3)))
+        where = f'link {name!r}'
+        mass_element, inertia_element = inertial.find('mass'), inertial.find('inertia')
+        if mass_element is None or inertia_element is None:
+            raise self._error(f'{where}: <inertial> needs both <mass> and <inertia>')
+        mass = self._attribute(mass_element, 'value', None, f'{where}: mass')
+        if mass < 0:
+            raise self._error(f'{where}: mass {mass} kg is negative; it must be 0 or more')
+        xx, xy, xz, yy, yz, zz = (
+            self._attribute(inertia_element, key, None, f'{where}: inertia')
+            for key in ('ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz')
+        )
+        com, turn = self._pose(inertial.find('origin'), f'{where}: inertial origin')
+        inertia = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+        return Link(name, mass, com, turn @ inertia @ turn.T)
+
+    def _read_joint(self, element: Element, name: str) -> Joint:
+        where = f'joint {name!r}'
+        type_ = element.get('type', '')
+        if type_ in ('floating', 'planar'):
+            raise self._error(
+                f'{where} is {type_}: one number per joint cannot describe it; use prismatic and '
+                'revolute joints in its place (x, y, alpha of the shipped otbot show how), or fix it'
+            )
+        if type_ not in (*MOVING, 'fixed'):
+            raise self._error(f'{where}: type{suggestion(type_, (*MOVING, "fixed"))}')
+        parent, child = (self._link_of(element, tag, where) for tag in ('parent', 'child'))
+        self._pose(element.find('origin'), f'{where}: origin')
+        if type_ != 'fixed':
+            self._axis(element, name)
+        lower, upper, effort, velocity = self._limits(element, type_, where)
+        dynamics = element.find('dynamics')
+        viscous, coulomb = (
+            0.0 if dynamics is None else self._attribute(dynamics, key, 0.0, f'{where}: dynamics')
+            for key in ('damping', 'friction')
+        )
+        mimic = self._mimic(element, where) if type_ != 'fixed' else None
+        return Joint(name, type_, parent, child, lower, upper, effort, velocity, viscous, coulomb, mimic)
+
+    def _link_of(self, element: Element, tag: str, where: str) -> str:
+        found = element.find(tag)
+        name = None if found is None else found.get('link')
+        if name not in self.links:
+            raise self._error(f'{where}: {tag} link {name!r}{suggestion(name, self.links)}')
+        return str(name)
+
+    def _limits(self, element: Element, type_: str, where: str) -> tuple[float, float, float, float]:
+        limit, infinite = element.find('limit'), math.inf
+        if type_ == 'fixed':
+            return 0.0, 0.0, 0.0, 0.0
+        if limit is None:
+            if type_ == 'continuous':
+                return -infinite, infinite, infinite, infinite
+            raise self._error(f'{where} is {type_} and has no <limit>; add lower, upper, effort, velocity')
+        where = f'{where}: limit'
+        bounded = type_ != 'continuous'
+        lower = self._attribute(limit, 'lower', 0.0, where) if bounded else -infinite
+        upper = self._attribute(limit, 'upper', 0.0, where) if bounded else infinite
+        effort = self._attribute(limit, 'effort', None if bounded else infinite, where)
+        velocity = self._attribute(limit, 'velocity', None if bounded else infinite, where)
+        if lower > upper:
+            raise self._error(f'{where}: lower {lower} is above upper {upper}')
+        if effort < 0 or velocity < 0:
+            raise self._error(f'{where}: effort {effort} and velocity {velocity} must be 0 or more')
+        return lower, upper, effort, velocity
+
+    def _mimic(self, element: Element, where: str) -> Mimic | None:
+        mimic = element.find('mimic')
+        if mimic is None:
+            return None
+        multiplier = self._attribute(mimic, 'multiplier', 1.0, f'{where}: mimic')
+        offset = self._attribute(mimic, 'offset', 0.0, f'{where}: mimic')
+        return Mimic(mimic.get('joint', ''), multiplier, offset)
+
+    # -- checks of the whole ----------------------------------------------------------------
+
+    def _check_tree(self) -> str:
+        if not self.links:
+            raise self._error('has no <link>; it is not a robot description')
+        parent_joint: dict[str, str] = {}
+        for joint in self.joints.values():
+            if joint.child in parent_joint:
+                raise self._error(
+                    f'link {joint.child!r} is the child of joints {parent_joint[joint.child]!r} and '
+                    f'{joint.name!r}; a closed loop or a double parent is not a tree'
+                )
+            parent_joint[joint.child] = joint.name
+        roots = [name for name in self.links if name not in parent_joint]
+        if len(roots) != 1:
+            raise self._error(f'needs exactly one root link, it has {len(roots)}: {", ".join(roots)}')
+        if len(list(self.subtree(roots[0]))) != len(self.links):
+            raise self._error('has a ring of joints that does not hang on the root link')
+        if not any(joint.moves and joint.mimic is None for joint in self.joints.values()):
+            raise self._error('has no joint that moves')
+        return roots[0]
+
+    def _check_mimics(self) -> None:
+        for name, joint in self.joints.items():
+            path = [name]
+            while joint.mimic is not None:
+                leader = joint.mimic.leader
+                movable = [j.name for j in self.joints.values() if j.moves and j.name not in path]
+                if leader not in movable:
+                    raise self._error(f'joint {joint.name!r} mimics {leader!r}{suggestion(leader, movable)}')
+                path.append(leader)
+                joint = self.joints[leader]
+
+    def _check_masses(self) -> None:
+        for joint in self.joints.values():
+            if joint.moves and not any(self.links[name].mass for name in self.subtree(joint.child)):
+                raise self._error(
+                    f'joint {joint.name!r} moves links without mass ({joint.child!r} and beyond); '
+                    'give one of them an <inertial>, or make the joint fixed'
+                )
+
+
+def _parse_xml(text: str, source: str) -> Element:
+    try:
+        root = ElementTree.fromstring(text.strip())
+    except ElementTree.ParseError as error:
+        raise UrdfError(f'{source}: is not XML: {error}') from error
+    if root.tag != 'robot':
+        raise UrdfError(f'{source}: the outermost element is <{root.tag}>, a URDF has <robot>')
+    # An expanded file keeps the xacro namespace declared: only what is unexpanded tells.
+    if '${' in text or any('/xacro}' in str(element.tag) for element in root.iter()):
+        raise UrdfError(f'{source}: is xacro, not URDF; expand it first: xacro FILE > robot.urdf')
+    return root
+
+
+def _rotation(roll: float, pitch: float, yaw: float) -> Array:
+    """Rz(yaw) Ry(pitch) Rx(roll), the URDF's fixed-axis angles [rad]."""
+    (cr, cp, cy), (sr, sp, sy) = np.cos([roll, pitch, yaw]), np.sin([roll, pitch, yaw])
+    return np.array(
+        [
+            [cy * cp, cy * sp * sr - sy * cr, cy * sp * cr + sy * sr],
+            [sy * cp, sy * sp * sr + cy * cr, sy * sp * cr - cy * sr],
+            [-sp, cp * sr, cp * cr],
+        ]
+    )

@@ -1,0 +1,51 @@
+"""Arrays at the border of the package: right shape, finite, float64, or a clear error."""
+
+from collections.abc import Sequence
+from math import isfinite
+
+import numpy as np
+
+from ..errors import InputError
+from .urdf import Array
+
+FLOAT64 = np.dtype(np.float64)
+
+
+def array(what: str, value: object, shape: tuple[int, ...]) -> Array:
+    """`value` as a finite float64 array of the given shape."""
+    try:
+        x = np.asarray(value)
+        if x.dtype.kind not in 'fiu':
+            raise TypeError
+        x = x.astype(FLOAT64, copy=False)
+    except (TypeError, ValueError):
+        raise InputError(f'{what} is {value!r}; it must be {_numbers(shape)}') from None
+    if x.shape != shape:
+        raise InputError(f'{what} has shape {x.shape}; it must be {_numbers(shape)}')
+    if not np.isfinite(x).all():
+        where = tuple(int(i) for i in np.argwhere(~np.isfinite(x))[0])
+        raise InputError(f'{what}{list(where) if where else ""} is {x[where]}; it must be finite')
+    return x
+
+
+def joint_vector(what: str, value: object, names: Sequence[str], shape: tuple[int]) -> Array:
+    """One finite number per joint of `names`, whose count is `shape`."""
+    # The squared length is finite if every number is, and costs less than asking each one;
+    # what it cannot decide (lists, overflow, errors) goes the slow way.
+    if (
+        type(value) is np.ndarray
+        and value.dtype is FLOAT64
+        and value.shape == shape
+        and isfinite(value.dot(value))
+    ):
+        return value
+    try:
+        return array(what, value, shape)
+    except InputError as error:
+        raise InputError(f'{error}, one per joint: {", ".join(names)}') from None
+
+
+def _numbers(shape: tuple[int, ...]) -> str:
+    if not shape:
+        return 'one number'
+    return f'{" x ".join(map(str, shape))} numbers'

@@ -1,0 +1,58 @@
+"""ament_python package; the PyPI extras stand in for what a ROS 2 installation brings."""
+
+from pathlib import Path
+
+from setuptools import find_packages, setup
+
+NAME = 'krang_dynamics'
+ROS_MESSAGES = 'sensor geometry std trajectory diagnostic lifecycle rosgraph nav visualization'.split()
+
+
+def shared(folder: str) -> list[tuple[str, list[str]]]:
+    """Every file below `folder`, to be installed under share/NAME with its path kept."""
+    paths = sorted(path for path in Path(folder).rglob('*') if path.is_file())
+    return [(f'share/{NAME}/{path.parent}', [str(path)]) for path in paths]
+
+
+setup(
+    name=NAME,
+    version='0.1.0',
+    packages=find_packages(include=[NAME, f'{NAME}.*']),
+    data_files=[
+        ('share/ament_index/resource_index/packages', [f'resource/{NAME}']),
+        (f'share/{NAME}', ['package.xml']),
+        *shared('config'),
+        *shared('launch'),
+        *shared('urdf'),
+    ],
+    python_requires='>=3.10',
+    install_requires=['numpy', 'scipy', 'PyYAML'],
+    extras_require={
+        'pinocchio': ['pin>=3.4'],
+        'ros': [
+            'ros-jazzy-rclpy[fastrtps]',
+            'ros-jazzy-std-srvs',
+            'ros-jazzy-ament-index-python',
+            'ros-jazzy-ament-package',
+            *(f'ros-jazzy-{name}-msgs' for name in ROS_MESSAGES),
+        ],
+        'simulation': ['mujoco'],
+        'test': [
+            'colcon-core',
+            'colcon-ros',
+            'hypothesis',
+            'mypy',
+            'pytest',
+            'pytest-xdist',
+            'ruff',
+            'setuptools<80',  # colcon runs setup.py install
+            'types-PyYAML',
+        ],
+    },
+    zip_safe=True,
+    maintainer='krang_dynamics developers',
+    maintainer_email='krang-dynamics@example.org',
+    description='Rigid-body dynamics and torque control of real robots',
+    license='Apache-2.0',
+    entry_points={'console_scripts': ['krang = krang_dynamics.cli:command']},
+)
