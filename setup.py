@@ -38,8 +38,7 @@ setup(
         ],
         'simulation': ['mujoco'],
         'test': [
-            'colcon-core',
-            'colcon-ros',
+            'colcon-common-extensions',
             'hypothesis',
             'mypy',
             'pytest',

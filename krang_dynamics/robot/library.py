@@ -4,7 +4,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from ..errors import InputError, UnknownNameError
+from ..errors import ConfigError, InputError, UnknownNameError, suggestion
 from .config import RobotConfig
 from .consistency import check
 from .model import Robot, kinematic_model
@@ -79,22 +79,24 @@ def _from_file(path: Path, overrides: dict[str, Any]) -> Robot:
     data = {**_read_robot_file(path), **overrides}
     urdf = data.get('urdf')
     if not isinstance(urdf, str):
-        raise InputError(f'{path}: urdf is {urdf!r}; it must be the path of a URDF, relative to this file')
-    return _assemble(data, Urdf.from_file((path.parent / urdf).resolve()), str(path))
+        raise ConfigError(f'{path}: urdf is {urdf!r}; it must be the path of a URDF, relative to this file')
+    return _assemble(data, Urdf.from_file(Path(urdf)), str(path))
 
 
-def _read_robot_file(path: Path, seen: tuple[Path, ...] = ()) -> dict[str, Any]:
-    """The keys of a robot file over those of the shipped robot that it extends."""
+def _read_robot_file(path: Path, extended_by: tuple[Path, ...] = ()) -> dict[str, Any]:
+    """The keys of a robot file over those of the shipped robot that it extends, `urdf` absolute."""
     data = read_yaml(path)
+    if isinstance(data.get('urdf'), str):
+        data['urdf'] = str((path.parent / data['urdf']).resolve())
     base = data.pop('extends', None)
     if base is None:
         return data
     if base not in robots():
-        raise UnknownNameError(f'robot in {path}: extends', base, robots())
+        raise ConfigError(f'{path}: extends {base!r}, which is not shipped{suggestion(base, robots())}')
     base_path = share() / 'config' / 'robots' / f'{base}.yaml'
-    if base_path in seen:
-        raise InputError(f'{path}: extends {base!r}, which extends it in turn')
-    return {**_read_robot_file(base_path, (*seen, base_path)), **data}
+    if base_path in extended_by:
+        raise ConfigError(f'{path}: extends {base!r}, which extends it in turn')
+    return {**_read_robot_file(base_path, (*extended_by, base_path)), **data}
 
 
 def _assemble(data: dict[str, Any], urdf: Urdf, source: str) -> Robot:

@@ -64,13 +64,8 @@ class Robot:
         return self._map.matrix(pin.crba(self.model, self.data, self._q(q)))
 
     def coriolis_matrix(self, q: Array, v: Array) -> Array:
-        """C(q, v) of Christoffel symbols, so that dA/dt - 2 C is skew; [krang] eq. 4.
-
-        C v is a quadratic form in v with the Christoffel symbols as coefficients: C is half its slope.
-        """
-        q, v = self._q(q), self._v(v)
-        slope = pin.computeRNEADerivatives(self.model, self.data, q, v, np.zeros_like(v))[1]
-        return self._map.matrix(0.5 * slope)
+        """C(q, v) of Christoffel symbols, so that dA/dt - 2 C is skew; [krang] eq. 4."""
+        return self._map.matrix(pin.computeCoriolisMatrix(self.model, self.data, self._q(q), self._v(v)))
 
     def gravity_torque(self, q: Array) -> Array:
         """Q(q) [N m], the torque that holds the robot still; [krang] eq. 5."""
@@ -186,7 +181,9 @@ class Robot:
 
     def kinetic_energy(self, q: Array, v: Array) -> float:
         """E = 1/2 v^T A v [J], rotors included as in A; [krang] eq. 2."""
-        return float(pin.computeKineticEnergy(self.model, self.data, self._q(q), self._v(v)))
+        # Pinocchio's computeKineticEnergy forgets the armature of joints with an oblique axis.
+        v = self._vector('v', v)
+        return float(0.5 * v @ self.mass_matrix(q) @ v)
 
     def potential_energy(self, q: Array) -> float:
         """U [J], 0 with all masses at the world's origin; [krang] eq. 12."""

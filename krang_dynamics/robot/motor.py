@@ -38,8 +38,11 @@ def _gain_and_drag(joint: JointConfig, unit: Unit) -> tuple[float, float]:
         return 0.0, 0.0
     if unit == 'torque':
         return 1.0, 0.0
-    motor = joint.motor
-    gain = (motor.torque_constant or 0.0) * motor.gear
-    if unit == 'voltage':
-        gain /= motor.resistance or 1.0
-    return gain, gain * motor.gear * (motor.back_emf or 0.0) if unit == 'voltage' else 0.0
+    motor = joint.motor  # consistency.check has seen to the constants that a unit needs
+    assert motor.torque_constant is not None
+    if unit == 'current':
+        return motor.torque_constant * motor.gear, 0.0
+    assert motor.resistance is not None
+    assert motor.back_emf is not None
+    gain = motor.torque_constant * motor.gear / motor.resistance
+    return gain, gain * motor.back_emf * motor.gear

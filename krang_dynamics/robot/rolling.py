@@ -1,6 +1,7 @@
 """Wheels that roll without slipping: the contact point of each has no velocity, J v = 0."""
 
 from collections.abc import Sequence
+from math import hypot
 
 import numpy as np
 import pinocchio as pin
@@ -10,6 +11,7 @@ from .config import WheelConfig
 from .urdf import Array
 
 UP = np.array([0.0, 0.0, 1.0])  # normal of the ground, in world axes
+LEVEL = np.array([1.0, 1.0, 0.0])
 ALIGNED = pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
 
 
@@ -23,56 +25,57 @@ class Rolling:
     def __init__(self, model: pin.Model, wheels: Sequence[WheelConfig]) -> None:
         self._model = model
         self._data = model.createData()
-        self._frames = [model.getFrameId(w.link, pin.FrameType.BODY) for w in wheels]
-        self._axles = [np.array(w.axle) / np.linalg.norm(w.axle) for w in wheels]
-        self._radii = [w.radius for w in wheels]
+        self._still = np.zeros(model.nv)
+        self._wheels = [
+            (
+                model.getFrameId(wheel.link, pin.FrameType.BODY),
+                np.array(wheel.axle) / np.linalg.norm(wheel.axle),
+                wheel.radius,
+            )
+            for wheel in wheels
+        ]
         self._rows: Array | slice = slice(None)
         self._rows = self._independent_rows()
 
     def jacobian(self, q: Array) -> Array:
         """J(q), [otbot] section 5."""
-        pin.computeJointJacobians(self._model, self._data, q)
-        pin.updateFramePlacements(self._model, self._data)
+        model, data = self._model, self._data
+        pin.computeJointJacobians(model, data, q)
         blocks = []
-        for frame, axle, radius in zip(self._frames, self._axles, self._radii, strict=True):
-            a = self._data.oMf[frame].rotation @ axle
+        for frame, axle, radius in self._wheels:
+            a = pin.updateFramePlacement(model, data, frame).rotation @ axle
             axes, contact = _contact(a, radius)
-            J = pin.getFrameJacobian(self._model, self._data, frame, ALIGNED)
-            blocks.append(axes @ (J[:3] + np.cross(J[3:], contact, axis=0)))
+            J = pin.getFrameJacobian(model, data, frame, ALIGNED)
+            blocks.append(axes @ (J[:3] - pin.skew(contact) @ J[3:]))
         return self._stack(blocks)
 
     def bias(self, q: Array, v: Array) -> Array:
-        """Jdot(q, v) v, so that J a + Jdot v = 0 is the acceleration constraint of [otbot] section 5."""
-        pin.forwardKinematics(self._model, self._data, q, v, np.zeros_like(v))
-        pin.updateFramePlacements(self._model, self._data)
+        """Jdot(q, v) v, so that J a + Jdot v = 0: the acceleration constraint of [otbot] section 5."""
+        model, data = self._model, self._data
+        pin.forwardKinematics(model, data, q, v, self._still)
         blocks = []
-        for frame, axle, radius in zip(self._frames, self._axles, self._radii, strict=True):
-            a = self._data.oMf[frame].rotation @ axle
-            velocity = pin.getFrameVelocity(self._model, self._data, frame, ALIGNED)
-            acceleration = pin.getFrameClassicalAcceleration(self._model, self._data, frame, ALIGNED)
-            w = velocity.angular
+        for frame, axle, radius in self._wheels:
+            a = pin.updateFramePlacement(model, data, frame).rotation @ axle
+            velocity = pin.getFrameVelocity(model, data, frame, ALIGNED)
+            acceleration = pin.getFrameClassicalAcceleration(model, data, frame, ALIGNED)
+            spin = pin.skew(velocity.angular)
             axes, contact = _contact(a, radius)
-            axes_rate, contact_rate = _contact_rate(a, np.cross(w, a), radius)
-            slip = velocity.linear + np.cross(w, contact)
-            slip_rate = (
-                acceleration.linear + np.cross(acceleration.angular, contact) + np.cross(w, contact_rate)
-            )
+            axes_rate, contact_rate = _contact_rate(a, spin @ a, radius)
+            slip = velocity.linear + spin @ contact
+            turn = pin.skew(acceleration.angular)
+            slip_rate = acceleration.linear + turn @ contact + spin @ contact_rate
             blocks.append(axes @ slip_rate + axes_rate @ slip)
         return self._stack(blocks)
 
     def _stack(self, blocks: list[Array]) -> Array:
-        """All forward rows, then all sideways, then all upward ones; the independent ones of them."""
-        rows = np.stack(blocks, axis=1)
+        """Of all forward rows, then all sideways, then all upward ones, the independent ones."""
+        rows = np.array(blocks).swapaxes(0, 1)
         return np.asarray(rows.reshape(-1, *rows.shape[2:])[self._rows])
 
     def _independent_rows(self) -> Array:
         """Rows that are no fixed combination of earlier rows, over a handful of configurations."""
         random = np.random.default_rng(0)
-        states = random.uniform(-1, 1, (6, self._model.nq))
-        with np.errstate(invalid='ignore'):
-            candidates = np.hstack([self.jacobian(q) for q in states])
-        if not np.isfinite(candidates).all():
-            raise ConfigError('rolling: an axle stands upright; it must lie across the ground')
+        candidates = np.hstack([self.jacobian(q) for q in random.uniform(-1, 1, (6, self._model.nq))])
         scale = np.abs(candidates).max()
         kept: list[int] = []
         basis = np.empty((0, candidates.shape[1]))
@@ -88,18 +91,21 @@ class Rolling:
 def _contact(a: Array, radius: float) -> tuple[Array, Array]:
     """Rows forward, sideways, up [world axes], and the vector from centre to contact [m].
 
-    The contact is the lowest point of a disc whose axle a may lean.
+    The contact is the lowest point of a disc whose axle a (a unit vector) may lean.
     """
-    across = np.cross(a, UP)
-    forward = across / np.linalg.norm(across)
-    return np.array([forward, np.cross(UP, forward), UP]), radius * np.cross(a, forward)
+    level = hypot(a[0], a[1])
+    if level < 1e-6:
+        raise ConfigError('rolling: an axle stands upright; it must lie across the ground')
+    x, y = a[0] / level, a[1] / level
+    axes = np.array([[y, -x, 0.0], [x, y, 0.0], UP])
+    return axes, radius * (a[2] * axes[1] - level * UP)
 
 
 def _contact_rate(a: Array, a_rate: Array, radius: float) -> tuple[Array, Array]:
     """Time derivative of what _contact returns, for an axle that turns at a_rate."""
-    across, across_rate = np.cross(a, UP), np.cross(a_rate, UP)
-    length = np.linalg.norm(across)
-    forward = across / length
-    forward_rate = (across_rate - forward * (forward @ across_rate)) / length
-    contact_rate = radius * (np.cross(a_rate, forward) + np.cross(a, forward_rate))
-    return np.array([forward_rate, np.cross(UP, forward_rate), np.zeros(3)]), contact_rate
+    level = hypot(a[0], a[1])
+    sideways = a * LEVEL / level
+    level_rate = sideways @ a_rate
+    x, y, _ = sideways_rate = (a_rate * LEVEL - level_rate * sideways) / level
+    contact_rate = radius * (a_rate[2] * sideways + a[2] * sideways_rate - level_rate * UP)
+    return np.array([[y, -x, 0.0], [x, y, 0.0], [0.0, 0.0, 0.0]]), contact_rate
