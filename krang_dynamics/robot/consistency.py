@@ -23,7 +23,7 @@ def check(config: RobotConfig, urdf: Urdf, source: str) -> None:
         _check_names('friction.viscous', config.friction.viscous, config.joints)
         _check_names('friction.coulomb', config.friction.coulomb, config.joints)
         _check_names('end_effectors', config.end_effectors, urdf.links)
-        _check_names('rolling', (wheel.link for wheel in config.rolling), urdf.links)
+        _check_rolling(config, urdf)
         _check_actuators(config)
         _check_state_sources(config, urdf)
     except ConfigError as error:
@@ -65,6 +65,15 @@ def _check_home(config: RobotConfig, urdf: Urdf) -> None:
         joint, value = urdf.joints[name], config.home[name]
         if not joint.lower <= value <= joint.upper:
             raise ConfigError(f'home.{name} is {value}, outside its limits {joint.lower} .. {joint.upper}')
+
+
+def _check_rolling(config: RobotConfig, urdf: Urdf) -> None:
+    moving = [name for joint in urdf.joints.values() if joint.moves for name in urdf.subtree(joint.child)]
+    links = [wheel.link for wheel in config.rolling]
+    _check_names('rolling: moving link', links, moving)
+    for link in links:
+        if links.count(link) > 1:
+            raise ConfigError(f'rolling: the wheel {link!r} is given twice')
 
 
 def _check_actuators(config: RobotConfig) -> None:

@@ -58,7 +58,9 @@ def _joints(robot: Robot) -> list[str]:
                 joint.type,
                 'yes' if config.driven else 'PASSIVE',
                 config.state,
-                *map(number, (joint.lower, joint.upper, joint.velocity, robot.effort_limits[i])),
+                *map(
+                    number, (robot.lower[i], robot.upper[i], robot.velocity_limits[i], robot.effort_limits[i])
+                ),
                 robot.effort_sources[i],
                 *map(number, (joint.effort, rotor[i])),
                 *map(number, (robot.friction.viscous[i], robot.friction.coulomb[i])),

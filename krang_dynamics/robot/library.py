@@ -29,13 +29,13 @@ def load_robot(robot: str | Path, **overrides: Any) -> Robot:
     if not isinstance(robot, (str, Path)):
         raise InputError(f'robot is {robot!r}; give a name, the path of a file, or the text of a URDF')
     path = Path(robot)
-    if path.is_file():
-        if path.suffix in ('.yaml', '.yml'):
-            return _from_file(path, overrides)
-        return from_urdf(Urdf.from_file(path), overrides)
-    if path.suffix in ('.yaml', '.yml', '.urdf', '.xml') or len(path.parts) > 1:
-        raise InputError(f'{path}: there is no such file')
-    raise UnknownNameError('robot', robot, robots())
+    if not _is_file(path):
+        if path.suffix in ('.yaml', '.yml', '.urdf', '.xml') or len(path.parts) > 1:
+            raise InputError(f'{path}: is no file; give the path of a robot file (YAML) or a URDF')
+        raise UnknownNameError('robot', str(robot), robots())
+    if path.suffix in ('.yaml', '.yml'):
+        return _from_file(path, overrides)
+    return from_urdf(Urdf.from_file(path), overrides)
 
 
 def from_urdf(urdf: Urdf, overrides: dict[str, Any]) -> Robot:
@@ -43,9 +43,11 @@ def from_urdf(urdf: Urdf, overrides: dict[str, Any]) -> Robot:
 
     Joints come in Pinocchio's order, which spares a permutation at every call.
     """
-    joints = [urdf.joints[name] for name in kinematic_model(urdf).names if name in urdf.joints]
-    joints = [joint for joint in joints if joint.mimic is None]
-    coulomb = {joint.name: joint.coulomb for joint in joints if joint.coulomb}
+    if 'urdf' in overrides:
+        raise ConfigError(f'urdf: {urdf.source} is the URDF already; load {overrides["urdf"]!r} itself')
+    moving = [urdf.joints[name] for name in kinematic_model(urdf).names if name in urdf.joints]
+    joints = [joint for joint in moving if joint.mimic is None]
+    viscous, coulomb = _folded_friction(urdf, moving)
     data = {
         'name': urdf.name,
         'urdf': urdf.source,
@@ -55,7 +57,7 @@ def from_urdf(urdf: Urdf, overrides: dict[str, Any]) -> Robot:
         'end_effectors': urdf.leaves(),
         'actuators': [{'name': joint.name, 'joint': joint.name} for joint in joints],
         'friction': {
-            'viscous': {joint.name: joint.viscous for joint in joints if joint.viscous},
+            'viscous': viscous,
             'coulomb': coulomb,
             **({'sign': 'exact', 'fitted_with': 'exact'} if coulomb else {}),
         },
@@ -77,8 +79,10 @@ def share() -> Path:
 
 def _from_file(path: Path, overrides: dict[str, Any]) -> Robot:
     data = {**_read_robot_file(path), **overrides}
-    urdf = data.get('urdf')
-    if not isinstance(urdf, str):
+    if 'urdf' not in data:
+        raise ConfigError(f'{path}: urdf is missing; add the path of a URDF, relative to this file')
+    urdf = data['urdf']
+    if not isinstance(urdf, str) or not _is_file(Path(urdf)):
         raise ConfigError(f'{path}: urdf is {urdf!r}; it must be the path of a URDF, relative to this file')
     return _assemble(data, Urdf.from_file(Path(urdf)), str(path))
 
@@ -103,6 +107,26 @@ def _assemble(data: dict[str, Any], urdf: Urdf, source: str) -> Robot:
     config = build(RobotConfig, data, source)
     check(config, urdf, source)
     return Robot(config, urdf)
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except (OSError, ValueError):  # a name that no file can have
+        return False
+
+
+def _folded_friction(urdf: Urdf, moving: list[Joint]) -> tuple[dict[str, float], dict[str, float]]:
+    """F_v and F_c by leader: a follower at k times the speed adds k^2 F_v and |k| F_c."""
+    viscous: dict[str, float] = {}
+    coulomb: dict[str, float] = {}
+    for joint in moving:
+        leader, k, _ = urdf.leader(joint.name)
+        if joint.viscous:
+            viscous[leader] = viscous.get(leader, 0.0) + k * k * joint.viscous
+        if joint.coulomb:
+            coulomb[leader] = coulomb.get(leader, 0.0) + abs(k) * joint.coulomb
+    return viscous, coulomb
 
 
 def _nearest_to_zero(joint: Joint) -> float:

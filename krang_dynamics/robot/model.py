@@ -36,7 +36,7 @@ class Robot:
         self.joint_names = tuple(config.joints)
         self.actuated_joint_names = tuple(n for n, j in config.joints.items() if j.driven)
         self.nv = len(self.joint_names)
-        self.home = np.array([config.home[name] for name in self.joint_names])
+        self._home = np.array([config.home[name] for name in self.joint_names])
         self._set_limits()
 
         self.model = _build_model(config, urdf)
@@ -56,6 +56,11 @@ class Robot:
         self._shape = (self.nv,)
         self._zero = np.zeros(self.nv)
         self._check_mass_matrix()
+
+    @property
+    def home(self) -> Array:
+        """The configured resting pose [rad, m]."""
+        return self._home.copy()
 
     # -- equations of motion ----------------------------------------------------------------
 
@@ -152,9 +157,10 @@ class Robot:
         """
         index, q = self._frame(frame), self._q(q)
         axes = LOCAL if reference == 'local' else ALIGNED
-        J = pin.computeFrameJacobian(self.model, self.data, q, index, axes)
+        # Pinocchio returns a vector where there is one joint.
+        J = pin.computeFrameJacobian(self.model, self.data, q, index, axes).reshape(6, -1)
         if reference not in ('world', 'local'):
-            turn = self._rotation(q, self._frame(reference)).T
+            turn = self._rotation(q, self._reference(reference)).T
             J = np.vstack([turn @ J[:3], turn @ J[3:]])
         return self._map.columns(J)
 
@@ -169,6 +175,9 @@ class Robot:
 
         The moment is about the frame's origin, the axes are those of `reference` as in jacobian().
         """
+        if not isinstance(wrenches, Mapping):
+            raise InputError(f'wrenches is {wrenches!r}; it must map frames to wrenches')
+        self._reference(reference)
         tau = np.zeros(self.nv)
         for frame, wrench in wrenches.items():
             f = array(f'wrench of {frame!r}', wrench, (6,))
@@ -201,9 +210,16 @@ class Robot:
         tau, and so the answer, is over joint_names or, as motor_torque gives it, over actuated_joint_names.
         """
         v = self._vector('v', v)
-        if np.shape(tau) == (self._E.shape[1],) != self._shape:
-            return self.motors.command(self._E @ self._u(tau, 'tau'), v)[self._driven]
-        return self.motors.command(self._vector('tau', tau), v)
+        try:
+            return self.motors.command(self._vector('tau', tau), v)
+        except InputError as error:
+            if self._driven.all():
+                raise
+            try:
+                u = self._u(tau, 'tau')
+            except InputError as other:
+                raise InputError(f'{error}; or {other}') from None
+            return self.motors.command(self._E @ u, v)[self._driven]
 
     def with_payload(
         self, frame: str, mass: float, com: object = (0, 0, 0), inertia: object = np.zeros((3, 3))
@@ -211,7 +227,10 @@ class Robot:
         """A new robot that carries a body at `frame`: kg, m, kg m2 at its centre of mass, in frame axes."""
         self._frame(frame)
         payload = Payload.checked(frame, mass, com, inertia)
-        return Robot(self.config, self.urdf, (*self.payloads, payload))
+        try:
+            return Robot(self.config, self.urdf, (*self.payloads, payload))
+        except UrdfError:
+            raise InputError(f'{payload} is beyond what numbers can hold') from None
 
     def with_gravity(self, gravity: object) -> 'Robot':
         """A new robot under another gravity [m/s2], in the root link's axes: a tilted base, say."""
@@ -246,6 +265,13 @@ class Robot:
         except (KeyError, TypeError):
             raise UnknownNameError('frame', name, self.frames) from None
 
+    def _reference(self, name: str) -> int:
+        if name in ('world', 'local'):
+            return 0
+        if name not in self._frame_ids:
+            raise UnknownNameError('reference', name, ('world', 'local', *self.frames))
+        return self._frame_ids[name]
+
     def _rotation(self, q: Array, frame: int) -> Array:
         pin.forwardKinematics(self.model, self.data, q)
         return np.array(pin.updateFramePlacement(self.model, self.data, frame).rotation)
@@ -269,13 +295,13 @@ class Robot:
             raise InputError(f'the equations of motion of {self.name} are singular at q = {q}') from None
 
     def _set_limits(self) -> None:
-        joints = [self.urdf.joints[name] for name in self.joint_names]
-        self.lower = np.array([joint.lower for joint in joints])  # [rad] or [m]
-        self.upper = np.array([joint.upper for joint in joints])
-        self.velocity_limits = np.array([joint.velocity for joint in joints])  # [rad/s]
-        efforts = [effort_limit(self.config.joints[j.name], j.effort) for j in joints]
+        limits = [self.urdf.motion_limits(name) for name in self.joint_names]
+        self.lower, self.upper, self.velocity_limits = np.array(limits).T  # [rad, rad/s or m, m/s]
+        efforts = [effort_limit(self.config.joints[n], self.urdf.joints[n].effort) for n in self.joint_names]
         self.effort_limits = np.array([effort for effort, _ in efforts])  # [N m]
         self.effort_sources = tuple(source for _, source in efforts)
+        for limit in (self.lower, self.upper, self.velocity_limits, self.effort_limits):
+            limit.flags.writeable = False
 
     def _attach(self, payload: Payload) -> None:
         frame = self.model.frames[self._frame(payload.frame)]
@@ -286,15 +312,18 @@ class Robot:
     def _check_mass_matrix(self) -> None:
         """Refuse a robot whose A is not positive definite: it could not be simulated or controlled."""
         random = np.random.default_rng(0)
-        for q in (self.home, *random.uniform(-1, 1, (3, self.nv))):
+        for q in (self._home, *random.uniform(-1, 1, (3, self.nv))):
             A = self.mass_matrix(q)
-            scale = np.sqrt(np.abs(np.diag(A)))
-            if not scale.all() or np.linalg.eigvalsh(A / np.outer(scale, scale))[0] <= 1e-14:
-                joint = self.joint_names[int(np.argmin(np.diag(A)))]
-                raise UrdfError(
-                    f'{self.urdf.source}: the mass matrix is not positive definite; check the '
-                    f'inertias that joint {joint!r} moves (krang info lists them), or give it a rotor'
-                )
+            diagonal = np.diag(A)
+            joint = self.joint_names[int(np.argmin(diagonal))]
+            if np.isfinite([*A.flat, *self.gravity_torque(q)]).all() and diagonal.min() > 0:
+                scale = np.sqrt(diagonal)
+                if np.linalg.eigvalsh(A / np.outer(scale, scale))[0] > 1e-14:
+                    continue
+            raise UrdfError(
+                f'{self.urdf.source}: the mass matrix is not positive definite; check the '
+                f'inertias that joint {joint!r} moves (krang info lists them), or give it a rotor'
+            )
 
 
 def kinematic_model(urdf: Urdf) -> pin.Model:

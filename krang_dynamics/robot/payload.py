@@ -27,7 +27,7 @@ class Payload:
         if not np.allclose(matrix, matrix.T, rtol=1e-9, atol=1e-12):
             raise InputError(f'inertia is not symmetric: {matrix.tolist()}')
         moments = np.linalg.eigvalsh(matrix)
-        if moments[0] < -1e-12 or moments[2] > (moments[0] + moments[1]) * (1 + 1e-9) + 1e-12:
+        if moments[0] < -1e-12 or moments[2] - moments[1] > moments[0] * (1 + 1e-9) + 1e-12:
             raise InputError(
                 f'inertia has principal moments {moments.tolist()} kg m2; a body has none below 0, '
                 'and none above the sum of the other two'

@@ -34,20 +34,29 @@ class Rolling:
             )
             for wheel in wheels
         ]
-        self._rows: Array | slice = slice(None)
-        self._rows = self._independent_rows()
+        random = np.random.default_rng(0)
+        states = random.uniform(-1, 1, (6, model.nq))
+        self._rows = _independent(np.hstack([self._all_rows(q) for q in states]))
+        # Forward rows keep their wheels' own spin apart. A second sideways or an upward row may
+        # say the same as another one where wheels line up, so that must be looked at in every state.
+        self._rows_vary = bool((self._rows >= len(wheels)).sum() > 1)
 
     def jacobian(self, q: Array) -> Array:
         """J(q), [otbot] section 5."""
+        J = self._all_rows(q)[self._rows]
+        return J[_independent(J)] if self._rows_vary else J
+
+    def _all_rows(self, q: Array) -> Array:
+        """Of every wheel the velocity forwards, then of every wheel sideways, then upwards."""
         model, data = self._model, self._data
         pin.computeJointJacobians(model, data, q)
         blocks = []
         for frame, axle, radius in self._wheels:
             a = pin.updateFramePlacement(model, data, frame).rotation @ axle
             axes, contact = _contact(a, radius)
-            J = pin.getFrameJacobian(model, data, frame, ALIGNED)
+            J = pin.getFrameJacobian(model, data, frame, ALIGNED).reshape(6, -1)
             blocks.append(axes @ (J[:3] - pin.skew(contact) @ J[3:]))
-        return self._stack(blocks)
+        return np.array(blocks).swapaxes(0, 1).reshape(-1, model.nv)
 
     def bias(self, q: Array, v: Array) -> Array:
         """Jdot(q, v) v, so that J a + Jdot v = 0: the acceleration constraint of [otbot] section 5."""
@@ -65,27 +74,22 @@ class Rolling:
             turn = pin.skew(acceleration.angular)
             slip_rate = acceleration.linear + turn @ contact + spin @ contact_rate
             blocks.append(axes @ slip_rate + axes_rate @ slip)
-        return self._stack(blocks)
+        bias = np.array(blocks).T.reshape(-1)[self._rows]
+        return bias[_independent(self._all_rows(q)[self._rows])] if self._rows_vary else bias
 
-    def _stack(self, blocks: list[Array]) -> Array:
-        """Of all forward rows, then all sideways, then all upward ones, the independent ones."""
-        rows = np.array(blocks).swapaxes(0, 1)
-        return np.asarray(rows.reshape(-1, *rows.shape[2:])[self._rows])
 
-    def _independent_rows(self) -> Array:
-        """Rows that are no fixed combination of earlier rows, over a handful of configurations."""
-        random = np.random.default_rng(0)
-        candidates = np.hstack([self.jacobian(q) for q in random.uniform(-1, 1, (6, self._model.nq))])
-        scale = np.abs(candidates).max()
-        kept: list[int] = []
-        basis = np.empty((0, candidates.shape[1]))
-        for index, row in enumerate(candidates):
-            rest = row - basis.T @ (basis @ row)
-            length = np.linalg.norm(rest)
-            if length > 1e-9 * scale:
-                kept.append(index)
-                basis = np.vstack([basis, rest / length])
-        return np.array(kept)
+def _independent(rows: Array) -> Array:
+    """Indices of the rows that are no combination of earlier ones, to 1e-9 of the largest entry."""
+    smallest = 1e-9 * np.abs(rows).max()
+    kept: list[int] = []
+    basis = np.empty((0, rows.shape[1]))
+    for index, row in enumerate(rows):
+        rest = row - basis.T @ (basis @ row)
+        length = np.linalg.norm(rest)
+        if length > smallest:
+            kept.append(index)
+            basis = np.vstack([basis, rest / length])
+    return np.array(kept)
 
 
 def _contact(a: Array, radius: float) -> tuple[Array, Array]:

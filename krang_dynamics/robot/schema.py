@@ -20,8 +20,8 @@ def read_yaml(path: Path) -> dict[str, Any]:
     try:
         data = yaml.load(path.read_text(encoding='utf-8'), Loader=_Loader)
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f'{path}: cannot be read: {error}') from error
-    except yaml.YAMLError as error:
+        raise ConfigError(f'{path}: cannot be read as text: {error}') from error
+    except (yaml.YAMLError, ValueError) as error:  # a date of month 13 is a ValueError
         raise ConfigError(f'{path}: is not YAML: {" ".join(str(error).split())}') from error
     if not isinstance(data, dict):
         raise ConfigError(f'{path}: holds {_kind(data)}; a robot file is a mapping of keys')

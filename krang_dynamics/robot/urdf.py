@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree
-from xml.etree.ElementTree import Element
+from xml.etree.ElementTree import Element, SubElement
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +15,8 @@ from ..errors import UrdfError, suggestion
 Array = npt.NDArray[np.float64]
 
 MOVING = ('revolute', 'continuous', 'prismatic')
+INERTIA_KEYS = ('ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz')
+RESERVED = 'universe'  # Pinocchio's own name for the world
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,9 @@ class Joint:
     type: str
     parent: str
     child: str
+    xyz: Array  # [m]
+    rpy: Array  # [rad]
+    axis: Array  # unit vector in the child's axes
     lower: float
     upper: float
     effort: float
@@ -60,7 +65,7 @@ class Joint:
 class Urdf:
     """A checked robot description: `links` and `joints` by name in the order of the document."""
 
-    def __init__(self, text: str, source: str = 'URDF text') -> None:
+    def __init__(self, text: str | bytes, source: str = 'URDF text') -> None:
         self.source = source
         self._robot = _parse_xml(text, source)
         self.name = self._robot.get('name') or 'robot'
@@ -73,42 +78,30 @@ class Urdf:
     @classmethod
     def from_file(cls, path: Path) -> 'Urdf':
         try:
-            return cls(path.read_text(encoding='utf-8'), str(path))
-        except (OSError, UnicodeDecodeError) as error:
-            raise UrdfError(f'{path}: cannot be read as text: {error}') from error
+            text = path.read_bytes()
+        except OSError as error:
+            raise UrdfError(f'{path}: cannot be read: {error.strerror}') from error
+        return cls(text, str(path))
 
     def kinematics_xml(self) -> str:
         """The URDF that Pinocchio reads: inertias and joints alone, one coordinate per joint.
 
         Continuous joints become revolute, so that no cos/sin pair enters the configuration, and
-        mimic joints become joints of their own, for JointMap to fold; shapes are left out.
+        mimic joints become joints of their own, for JointMap to fold. Numbers are written anew: urdfdom
+        drops an inertia whose number has a blank too many.
         """
         robot = Element('robot', name=self.name)
-        for source in self._robot.iterfind('link'):
-            link = ElementTree.SubElement(robot, 'link', name=source.get('name', ''))
-            link.extend(source.findall('inertial'))
-        for source in self._robot.iterfind('joint'):
-            robot.append(self._kinematic_joint(source))
+        for link in self.links.values():
+            element = SubElement(robot, 'link', name=link.name)
+            if link.mass:
+                inertial = SubElement(element, 'inertial')
+                SubElement(inertial, 'origin', xyz=_text(link.com))
+                SubElement(inertial, 'mass', value=repr(link.mass))
+                entries = zip(INERTIA_KEYS, link.inertia[np.triu_indices(3)].tolist(), strict=True)
+                SubElement(inertial, 'inertia', {key: repr(value) for key, value in entries})
+        for joint in self.joints.values():
+            robot.append(_kinematic_joint(joint))
         return ElementTree.tostring(robot, encoding='unicode')
-
-    def _kinematic_joint(self, source: Element) -> Element:
-        joint = self.joints[source.get('name', '')]
-        type_ = 'revolute' if joint.type == 'continuous' else joint.type
-        element = Element('joint', name=joint.name, type=type_)
-        for tag in ('parent', 'child', 'origin'):
-            element.extend(source.findall(tag))
-        if joint.moves:
-            axis = self._axis(source, joint.name)
-            ElementTree.SubElement(element, 'axis', xyz=' '.join(map(repr, axis.tolist())))
-            turn = math.pi  # a sensible range for whoever samples a continuous joint
-            limits = {
-                'lower': max(joint.lower, -turn) if joint.type == 'continuous' else joint.lower,
-                'upper': min(joint.upper, turn) if joint.type == 'continuous' else joint.upper,
-                'effort': min(joint.effort, 1e12),
-                'velocity': min(joint.velocity, 1e12),
-            }
-            ElementTree.SubElement(element, 'limit', {k: repr(v) for k, v in limits.items()})
-        return element
 
     def leader(self, name: str) -> tuple[str, float, float]:
         """The joint that moves `name`, with q_name = multiplier * q_leader + offset."""
@@ -118,6 +111,20 @@ class Urdf:
             multiplier *= mimic.multiplier
             name = mimic.leader
         return name, multiplier, offset
+
+    def motion_limits(self, name: str) -> tuple[float, float, float]:
+        """Lower, upper and speed limit of a leader, within which its followers keep theirs too."""
+        lower, upper, velocity = -math.inf, math.inf, math.inf
+        for joint in self.joints.values():
+            leader, k, offset = self.leader(joint.name)
+            if leader != name or k == 0:
+                continue
+            ends = sorted(((joint.lower - offset) / k, (joint.upper - offset) / k))
+            lower, upper = max(lower, ends[0]), min(upper, ends[1])
+            velocity = min(velocity, joint.velocity / abs(k))
+        if lower > upper:
+            raise self._error(f'joint {name!r}: the limits of the joints that mimic it leave it no room')
+        return lower, upper, velocity
 
     def leaves(self) -> list[str]:
         """Links that carry no other link: the end effectors of a robot that names none."""
@@ -142,6 +149,8 @@ class Urdf:
             name = element.get('name')
             if not name:
                 raise self._error(f'a <{tag}> has no name attribute; give it one')
+            if name == RESERVED:
+                raise self._error(f'a {tag} is named {name!r}, which Pinocchio keeps for itself; rename it')
             if name in seen:
                 raise self._error(f'two {tag}s are named {name!r}; names must be unique')
             seen.add(name)
@@ -149,7 +158,8 @@ class Urdf:
 
     def _numbers(self, text: str, count: int, where: str) -> Array:
         try:
-            values = np.array([float(word) for word in text.split()])
+            # Python reads 1_0 and other scripts' digits as numbers; a URDF does not mean them.
+            values = np.array([float(word.replace('_', '?').encode('ascii')) for word in text.split()])
         except ValueError:
             raise self._error(f'{where} is {text!r}; it must be {count} number(s)') from None
         if len(values) != count or not np.isfinite(values).all():
@@ -164,22 +174,26 @@ class Urdf:
             return default
         return float(self._numbers(text, 1, f'{where} {key}')[0])
 
-    def _pose(self, element: Element | None, where: str) -> tuple[Array, Array]:
-        if element is None:
-            return np.zeros(3), np.eye(3)
-        xyz = self._numbers(element.get('xyz', '0 0 0'), 3, f'{where} xyz')
-        roll, pitch, yaw = self._numbers(element.get('rpy', '0 0 0'), 3, f'{where} rpy')
-        return xyz, _rotation(roll, pitch, yaw)
+    def _pose(self, element: Element, where: str) -> tuple[Array, Array]:
+        """xyz [m] and rpy [rad] of the <origin> in `element`."""
+        origin = element.find('origin')
+        if origin is None:
+            return np.zeros(3), np.zeros(3)
+        if 'quat_xyzw' in origin.attrib:
+            raise self._error(f'{where}: origin has quat_xyzw; write its rotation as rpy')
+        xyz = self._numbers(origin.get('xyz', '0 0 0'), 3, f'{where}: origin xyz')
+        return xyz, self._numbers(origin.get('rpy', '0 0 0'), 3, f'{where}: origin rpy')
 
-    def _axis(self, element: Element, name: str) -> Array:
+    def _axis(self, element: Element, where: str) -> Array:
         axis = element.find('axis')
         text = '1 0 0' if axis is None else axis.get('xyz', '1 0 0')
-        direction = self._numbers(text, 3, f'joint {name!r}: axis xyz')
-        length = float(np.linalg.norm(direction))
-        if length < 1e-9:
-            raise self._error(f'joint {name!r}: axis {text!r} has no direction')
+        direction = self._numbers(text, 3, f'{where}: axis xyz')
+        largest = np.abs(direction).max()
+        if largest == 0:
+            raise self._error(f'{where}: axis {text!r} has no direction')
+        length = np.linalg.norm(direction / largest) * largest
         # A unit axis stays as written, to the last bit.
-        return direction if abs(length - 1) < 1e-15 else direction / length
+        return direction if abs(length - 1) < 1e-15 else direction / largest / (length / largest)
 
     def _read_link(self, element: Element, name: str) -> Link:
         inertial = element.find('inertial')
@@ -193,10 +207,10 @@ class Urdf:
         if mass < 0:
             raise self._error(f'{where}: mass {mass} kg is negative; it must be 0 or more')
         xx, xy, xz, yy, yz, zz = (
-            self._attribute(inertia_element, key, None, f'{where}: inertia')
-            for key in ('ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz')
+            self._attribute(inertia_element, key, None, f'{where}: inertia') for key in INERTIA_KEYS
         )
-        com, turn = self._pose(inertial.find('origin'), f'{where}: inertial origin')
+        com, rpy = self._pose(inertial, f'{where}: inertial')
+        turn = _rotation(*rpy)
         inertia = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
         return Link(name, mass, com, turn @ inertia @ turn.T)
 
@@ -209,11 +223,10 @@ class Urdf:
                 'revolute joints in its place (x, y, alpha of the shipped otbot show how), or fix it'
             )
         if type_ not in (*MOVING, 'fixed'):
-            raise self._error(f'{where}: type{suggestion(type_, (*MOVING, "fixed"))}')
+            raise self._error(f'{where}: unknown type {type_!r}{suggestion(type_, (*MOVING, "fixed"))}')
         parent, child = (self._link_of(element, tag, where) for tag in ('parent', 'child'))
-        self._pose(element.find('origin'), f'{where}: origin')
-        if type_ != 'fixed':
-            self._axis(element, name)
+        xyz, rpy = self._pose(element, where)
+        axis = self._axis(element, where) if type_ != 'fixed' else np.array([1.0, 0.0, 0.0])
         lower, upper, effort, velocity = self._limits(element, type_, where)
         dynamics = element.find('dynamics')
         viscous, coulomb = (
@@ -221,7 +234,22 @@ class Urdf:
             for key in ('damping', 'friction')
         )
         mimic = self._mimic(element, where) if type_ != 'fixed' else None
-        return Joint(name, type_, parent, child, lower, upper, effort, velocity, viscous, coulomb, mimic)
+        return Joint(
+            name,
+            type_,
+            parent,
+            child,
+            xyz,
+            rpy,
+            axis,
+            lower,
+            upper,
+            effort,
+            velocity,
+            viscous,
+            coulomb,
+            mimic,
+        )
 
     def _link_of(self, element: Element, tag: str, where: str) -> str:
         found = element.find(tag)
@@ -274,9 +302,11 @@ class Urdf:
         roots = [name for name in self.links if name not in parent_joint]
         if len(roots) != 1:
             raise self._error(f'needs exactly one root link, it has {len(roots)}: {", ".join(roots)}')
-        if len(list(self.subtree(roots[0]))) != len(self.links):
-            raise self._error('has a ring of joints that does not hang on the root link')
-        if not any(joint.moves and joint.mimic is None for joint in self.joints.values()):
+        reached = set(self.subtree(roots[0]))
+        ring = [joint.name for joint in self.joints.values() if joint.child not in reached]
+        if ring:
+            raise self._error(f'joints {", ".join(ring)} form a ring that does not hang on {roots[0]!r}')
+        if not any(joint.moves for joint in self.joints.values()):
             raise self._error('has no joint that moves')
         return roots[0]
 
@@ -300,16 +330,39 @@ class Urdf:
                 )
 
 
-def _parse_xml(text: str, source: str) -> Element:
+def _kinematic_joint(joint: Joint) -> Element:
+    spins = joint.type == 'continuous'
+    element = Element('joint', name=joint.name, type='revolute' if spins else joint.type)
+    SubElement(element, 'parent', link=joint.parent)
+    SubElement(element, 'child', link=joint.child)
+    SubElement(element, 'origin', xyz=_text(joint.xyz), rpy=_text(joint.rpy))
+    if joint.moves:
+        SubElement(element, 'axis', xyz=_text(joint.axis))
+        # One turn is a sensible range for whoever samples a joint without limits.
+        lower, upper = (-math.pi, math.pi) if spins else (joint.lower, joint.upper)
+        effort, velocity = min(joint.effort, 1e12), min(joint.velocity, 1e12)
+        limits = {'lower': lower, 'upper': upper, 'effort': effort, 'velocity': velocity}
+        SubElement(element, 'limit', {key: repr(value) for key, value in limits.items()})
+    return element
+
+
+def _text(vector: Array) -> str:
+    return ' '.join(map(repr, vector.tolist()))
+
+
+def _parse_xml(text: str | bytes, source: str) -> Element:
     try:
         root = ElementTree.fromstring(text.strip())
-    except ElementTree.ParseError as error:
-        raise UrdfError(f'{source}: is not XML: {error}') from error
+    except (ElementTree.ParseError, ValueError, LookupError) as error:
+        hint = '; if it is xacro, expand it first: xacro FILE > robot.urdf' if 'prefix' in str(error) else ''
+        raise UrdfError(f'{source}: is not XML: {error}{hint}') from error
     if root.tag != 'robot':
         raise UrdfError(f'{source}: the outermost element is <{root.tag}>, a URDF has <robot>')
     # An expanded file keeps the xacro namespace declared: only what is unexpanded tells.
-    if '${' in text or any('/xacro}' in str(element.tag) for element in root.iter()):
-        raise UrdfError(f'{source}: is xacro, not URDF; expand it first: xacro FILE > robot.urdf')
+    for element in root.iter():
+        words = ' '.join(element.attrib.values())
+        if '/xacro}' in str(element.tag) or '${' in words or '$(' in words:
+            raise UrdfError(f'{source}: is xacro, not URDF; expand it first: xacro FILE > robot.urdf')
     return root
 
 

@@ -1,5 +1,7 @@
 """Any user's URDF, written here as text, against bare Pinocchio, closed forms and finite differences."""
 
+import re
+
 import numpy as np
 import pinocchio as pin
 import pytest
@@ -622,6 +624,54 @@ def test_path_of_a_urdf_equals_its_text(tmp_path, suffix, kind, rng):
     path = tmp_path / f'arm.{suffix}'
     path.write_text(urdf(*TWO_ARMS))
     assert_robots_agree(kd.load_robot(kind(path)), kd.load_robot(urdf(*TWO_ARMS)), rng)
+
+
+SPELLINGS = {
+    'padded': lambda value: f' {value} ',
+    'trailing space': lambda value: f'{value} ',
+    'trailing line': lambda value: f'{value}\n',
+    'tab': lambda value: f'\t{value}',
+    'plus': lambda value: value if value.startswith('-') else f'+{value}',
+    'exponent': lambda value: f'{value}E+0',
+    'underscore': lambda value: f'0_{value}',
+    'tiny': lambda value: '1e-400',
+    'subnormal': lambda value: '1e-310',
+}
+SPELT = urdf(
+    link('base'),
+    link('a', inertial(2.0, (0.1, 0.2, 0.3), [[0.1, 0.01, 0.02], [0.01, 0.1, 0.03], [0.02, 0.03, 0.1]])),
+    link('b', BALL),
+    joint('lead', 'revolute', 'base', 'a', dynamics(0.5, 0.25), axis=(0, 1, 0)),
+    joint('follow', 'revolute', 'a', 'b', mimic('lead', 2.0, 0.5), axis=(0, 1, 0)),
+)
+NUMBERS = ['value', 'ixx', 'ixy', 'damping', 'friction', 'multiplier', 'offset', 'upper', 'effort']
+
+
+@pytest.mark.parametrize('spelling', SPELLINGS)
+@pytest.mark.parametrize('attribute', NUMBERS)
+def test_number_is_read_as_it_is_written_or_refused(attribute, spelling):
+    """Pinocchio's reader drops an inertial whose numbers it cannot read, with a line on stderr."""
+    value = re.search(f' {attribute}="([^"]*)"', SPELT)[1]
+    text = SPELLINGS[spelling](value)
+    spelt = SPELT.replace(f' {attribute}="{value}"', f' {attribute}="{text}"', 1)
+    plain = SPELT.replace(f' {attribute}="{value}"', f' {attribute}="{float(text)!r}"', 1)
+    try:
+        robot = kd.load_robot(spelt)
+    except kd.KrangError:
+        return
+    truth = kd.load_robot(plain)
+    np.testing.assert_allclose(robot.mass_matrix([0.3]), truth.mass_matrix([0.3]), **EXACT)
+    np.testing.assert_allclose(robot.gravity_torque([0.3]), truth.gravity_torque([0.3]), **EXACT)
+    np.testing.assert_allclose(robot.friction_torque([0.3]), truth.friction_torque([0.3]), **EXACT)
+
+
+@pytest.mark.parametrize('gap', ['  ', '\n', '\t', ' \n '], ids=repr)
+def test_gaps_within_a_vector_do_not_matter(rng, gap):
+    wide = re.sub(
+        '(xyz|rpy)="([^"]*)"', lambda found: f'{found[1]}="{gap}{found[2].replace(" ", gap)}{gap}"', SPELT
+    )
+    assert wide != SPELT
+    assert_robots_agree(kd.load_robot(wide), kd.load_robot(SPELT), rng)
 
 
 def test_home_of_a_plain_urdf_lies_within_its_limits():
