@@ -28,7 +28,7 @@ setup(
     python_requires='>=3.10',
     install_requires=['numpy', 'scipy', 'PyYAML'],
     extras_require={
-        'pinocchio': ['pin>=3.4'],
+        'pinocchio': ['pin>=3.9'],
         'ros': [
             'ros-jazzy-rclpy[fastrtps]',
             'ros-jazzy-std-srvs',
