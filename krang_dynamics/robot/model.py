@@ -316,7 +316,7 @@ class Robot:
             A = self.mass_matrix(q)
             diagonal = np.diag(A)
             joint = self.joint_names[int(np.argmin(diagonal))]
-            if np.isfinite([*A.flat, *self.gravity_torque(q)]).all() and diagonal.min() > 0:
+            if np.isfinite([*A.flat, *self.gravity_torque(q)]).all() and (diagonal > 0).all():
                 scale = np.sqrt(diagonal)
                 if np.linalg.eigvalsh(A / np.outer(scale, scale))[0] > 1e-14:
                     continue
