@@ -9,7 +9,7 @@ export ROS_DOMAIN_ID ?= $(shell $(PYTHON) -c 'import random; print(random.randin
 
 # What a sourced ROS 2 installation already has does not come from PyPI.
 missing = $(shell $(PYTHON) -c 'import $(1)' 2>/dev/null || echo ,$(2))
-EXTRAS := test,simulation$(call missing,rclpy,ros)$(call missing,pinocchio,pinocchio)
+EXTRAS := test,simulation,lagrange$(call missing,rclpy,ros)$(call missing,pinocchio,pinocchio)
 
 .PHONY: setup test lint demo bench test-pinocchio-3 clean
 
@@ -35,6 +35,7 @@ demo: setup
 
 bench: setup
 	$(BIN)/python bench/model.py
+	$(BIN)/python bench/derivation.py
 
 # The other major of Pinocchio; its wheels need these older libraries but do not say so.
 test-pinocchio-3:

@@ -36,6 +36,7 @@ setup(
             'ros-jazzy-ament-package',
             *(f'ros-jazzy-{name}-msgs' for name in ROS_MESSAGES),
         ],
+        'lagrange': ['casadi', 'sympy'],
         'simulation': ['mujoco'],
         'test': [
             'colcon-common-extensions',

@@ -3,15 +3,11 @@
 python bench/model.py
 """
 
-import gc
-import time
-
 import numpy as np
 import pinocchio as pin
+from timing import median_costs
 
 import krang_dynamics as kd
-
-ROUNDS, CALLS = 200, 200
 
 
 def main():
@@ -41,24 +37,8 @@ def main():
     }
     print(f'{"call":44} {"ours us":>8} {"bare us":>8} {"ratio":>6}')
     for name, (ours, bare) in pairs.items():
-        our_time, bare_time = alternate(ours, bare)
+        our_time, bare_time = median_costs(ours, bare)
         print(f'{name:44} {our_time:8.2f} {bare_time:8.2f} {our_time / bare_time:6.2f}')
-
-
-def alternate(first, second):
-    """Median cost [us] of two calls, measured in turns so that both see the same machine."""
-    times = np.array([(cost(first), cost(second)) for _ in range(ROUNDS)])
-    return np.median(times, axis=0)
-
-
-def cost(call):
-    gc.disable()
-    start = time.perf_counter()
-    for _ in range(CALLS):
-        call()
-    elapsed = time.perf_counter() - start
-    gc.enable()
-    return elapsed / CALLS * 1e6
 
 
 if __name__ == '__main__':

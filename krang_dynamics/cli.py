@@ -14,14 +14,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; errors are one line and exit status 2."""
     options = _parser().parse_args(arguments)
     try:
-        options.run(options)
+        return int(options.run(options) or 0)
     except KrangError as error:
         print(f'krang: {error}', file=sys.stderr)
         return 2
     except BrokenPipeError:  # the reader of the output, `head` say, has seen enough
         sys.stderr.close()
         return 0
-    return 0
 
 
 def command() -> None:
@@ -43,6 +42,21 @@ def _parser() -> argparse.ArgumentParser:
     )
     info.add_argument('robot', help='a shipped name, a robot file (YAML) or a URDF')
     info.set_defaults(run=_info)
+
+    derive = commands.add_parser(
+        'derive',
+        help="derive A, C and Q by Lagrange's method; print, export or check them",
+        epilog='example: krang derive planar_2r; krang derive krang --check',
+    )
+    derive.add_argument('robot', help='a shipped name, a robot file (YAML) or a URDF')
+    derive.add_argument('--latex', metavar='FILE', help='write the equations as LaTeX')
+    derive.add_argument('--python', metavar='FILE', help='write them as a module that needs numpy alone')
+    derive.add_argument('--c', metavar='FILE', help='write them as C99')
+    derive.add_argument(
+        '--check', action='store_true', help='compare with Pinocchio; status 1 if they differ'
+    )
+    derive.add_argument('--force', action='store_true', help='write over existing files')
+    derive.set_defaults(run=_derive)
     return parser
 
 
@@ -57,3 +71,12 @@ def _robots(_: argparse.Namespace) -> None:
 
 def _info(options: argparse.Namespace) -> None:
     print(report(load_robot(options.robot)))
+
+
+def _derive(options: argparse.Namespace) -> int:
+    try:
+        from . import derive
+    except ImportError as error:
+        raise KrangError(f'{error.name} is not installed; pip install casadi sympy') from None
+    outputs = derive.Outputs(options.latex, options.python, options.c, options.check, options.force)
+    return derive.run(load_robot(options.robot), options.robot in robots(), outputs)

@@ -103,7 +103,7 @@ class Robot:
         if self._rolling is None:
             return tau[self._driven]
         columns = np.hstack([self._E, -self.constraint_jacobian(q).T])
-        return np.linalg.lstsq(columns, tau, rcond=None)[0][: self._E.shape[1]]
+        return np.asarray(np.linalg.lstsq(columns, tau, rcond=None)[0][: self._E.shape[1]])
 
     def actuation_matrix(self) -> Array:
         """E, the joints that the motors drive; [otbot] section 4."""

@@ -66,6 +66,7 @@ class Urdf:
     """A checked robot description: `links` and `joints` by name in the order of the document."""
 
     def __init__(self, text: str | bytes, source: str = 'URDF text') -> None:
+        self.text = text
         self.source = source
         self._robot = _parse_xml(text, source)
         self.name = self._robot.get('name') or 'robot'

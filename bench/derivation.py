@@ -1,0 +1,71 @@
+"""A, C, Q and inverse dynamics of Krang: generated C, generated numpy and Pinocchio, in one run.
+
+python bench/derivation.py      (needs a C compiler, cc)
+"""
+
+import ctypes
+import importlib.util
+import subprocess
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pinocchio as pin
+from timing import median_costs
+
+import krang_dynamics as kd
+from krang_dynamics import derive
+from krang_dynamics.lagrange.engine import CasadiEngine
+from krang_dynamics.lagrange.equations import derive as derive_equations
+from krang_dynamics.lagrange.generate import c_source, python_module
+from krang_dynamics.lagrange.numeric import evaluate
+
+DOUBLES = ctypes.POINTER(ctypes.c_double)
+
+
+def main():
+    robot = kd.load_robot('krang')
+    numeric = evaluate(
+        derive_equations(derive.frames_of(robot, CasadiEngine(), True)), derive.drive_of(robot)
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        module = python_code(python_module(numeric, robot.name), Path(folder))
+        library = c_code(c_source(numeric, robot.name), Path(folder))
+    model, data = robot.model, robot.model.createData()
+    q, v, a = np.random.default_rng(0).uniform(-1, 1, (3, robot.nv))
+    bare = {
+        'mass_matrix': ((q,), lambda: pin.crba(model, data, q)),
+        'coriolis_matrix': ((q, v), lambda: pin.computeCoriolisMatrix(model, data, q, v)),
+        'gravity': ((q,), lambda: pin.computeGeneralizedGravity(model, data, q)),
+        'inverse_dynamics': ((q, v, a), lambda: pin.rnea(model, data, q, v, a)),
+    }
+    print(f'{"function":18} {"operations":>10} {"C us":>9} {"numpy us":>9} {"Pinocchio us":>12}')
+    for name, (inputs, pinocchio) in bare.items():
+        result = np.zeros(numeric(name, *inputs).shape)
+        pointers = [x.ctypes.data_as(DOUBLES) for x in (*inputs, result)]
+        compiled, written = getattr(library, name), getattr(module, name)
+        costs = median_costs(lambda: compiled(*pointers), lambda: written(*inputs), pinocchio)  # noqa: B023
+        np.testing.assert_allclose(result, numeric(name, *inputs), rtol=1e-9, atol=1e-9)
+        print(f'{name:18} {numeric.operations(name):10d} {costs[0]:9.2f} {costs[1]:9.2f} {costs[2]:12.2f}')
+
+
+def python_code(source, folder):
+    path = folder / 'generated.py'
+    path.write_text(source)
+    spec = importlib.util.spec_from_file_location('generated', path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def c_code(source, folder):
+    path, library = folder / 'generated.c', folder / 'generated.so'
+    path.write_text(source)
+    subprocess.run(
+        ['cc', '-std=c99', '-O1', '-shared', '-fPIC', str(path), '-o', str(library), '-lm'], check=True
+    )
+    return ctypes.CDLL(str(library))
+
+
+if __name__ == '__main__':
+    main()

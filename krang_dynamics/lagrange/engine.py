@@ -1,0 +1,155 @@
+"""Two symbolic engines behind one face: CasADi shares subexpressions, SymPy writes readably."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any
+
+# Scalars and matrices are the engine's own; both kinds know +, -, *, @, .T and [i, j].
+Scalar = Any
+Matrix = Any
+
+
+class Engine(ABC):
+    """What the derivation asks of a symbolic engine beyond arithmetic."""
+
+    @abstractmethod
+    def symbol(self, name: str) -> Scalar: ...
+
+    @abstractmethod
+    def matrix(self, rows: Sequence[Sequence[Scalar]]) -> Matrix: ...
+
+    @abstractmethod
+    def sin(self, x: Scalar) -> Scalar: ...
+
+    @abstractmethod
+    def cos(self, x: Scalar) -> Scalar: ...
+
+    @abstractmethod
+    def sqrt(self, x: Scalar) -> Scalar: ...
+
+    @abstractmethod
+    def tanh(self, x: Scalar) -> Scalar: ...
+
+    @abstractmethod
+    def sign(self, x: Scalar) -> Scalar: ...
+
+    @abstractmethod
+    def jacobian(self, f: Matrix, x: Matrix) -> Matrix:
+        """df/dx of a column f by a column x of symbols."""
+
+    @abstractmethod
+    def simplify(self, f: Matrix) -> Matrix:
+        """The same expression, shorter where the engine can."""
+
+    def column(self, entries: Sequence[Scalar]) -> Matrix:
+        return self.matrix([[entry] for entry in entries])
+
+    def directional(self, f: Matrix, x: Matrix, direction: Matrix) -> Matrix:
+        """df/dx times a direction, of a column f."""
+        return self.jacobian(f, x) @ direction
+
+    def rate(self, f: Matrix, q: Matrix, dq: Matrix) -> Matrix:
+        """df/dt of a matrix f(q) along q' = dq."""
+        rows, columns = f.shape
+        flat = self.column([f[i, j] for i in range(rows) for j in range(columns)])
+        flat_rate = self.jacobian(flat, q) @ dq
+        return self.matrix([[flat_rate[i * columns + j] for j in range(columns)] for i in range(rows)])
+
+    def cross(self, x: Matrix, y: Matrix) -> Matrix:
+        return self.column(
+            [
+                x[1] * y[2] - x[2] * y[1],
+                x[2] * y[0] - x[0] * y[2],
+                x[0] * y[1] - x[1] * y[0],
+            ]
+        )
+
+    def rotation(self, axis: Sequence[float], angle: Scalar) -> Matrix:
+        """Turn by `angle` about the unit vector `axis`, by Rodrigues' formula."""
+        c, s = self.cos(angle), self.sin(angle)
+        x, y, z = axis
+        return self.matrix(
+            [
+                [c + x * x * (1 - c), x * y * (1 - c) - z * s, x * z * (1 - c) + y * s],
+                [x * y * (1 - c) + z * s, c + y * y * (1 - c), y * z * (1 - c) - x * s],
+                [x * z * (1 - c) - y * s, y * z * (1 - c) + x * s, c + z * z * (1 - c)],
+            ]
+        )
+
+
+class CasadiEngine(Engine):
+    """CasADi's SX: an expression graph in which nothing is computed twice."""
+
+    def __init__(self) -> None:
+        import casadi
+
+        self._ca = casadi
+
+    def symbol(self, name: str) -> Scalar:
+        return self._ca.SX.sym(name)
+
+    def matrix(self, rows: Sequence[Sequence[Scalar]]) -> Matrix:
+        return self._ca.vertcat(*[self._ca.horzcat(*row) for row in rows])
+
+    def column(self, entries: Sequence[Scalar]) -> Matrix:
+        return self._ca.vertcat(*entries) if entries else self._ca.SX(0, 1)
+
+    def sin(self, x: Scalar) -> Scalar:
+        return self._ca.sin(x)
+
+    def cos(self, x: Scalar) -> Scalar:
+        return self._ca.cos(x)
+
+    def sqrt(self, x: Scalar) -> Scalar:
+        return self._ca.sqrt(x)
+
+    def tanh(self, x: Scalar) -> Scalar:
+        return self._ca.tanh(x)
+
+    def sign(self, x: Scalar) -> Scalar:
+        return self._ca.sign(x)
+
+    def jacobian(self, f: Matrix, x: Matrix) -> Matrix:
+        return self._ca.jacobian(f, x)
+
+    def directional(self, f: Matrix, x: Matrix, direction: Matrix) -> Matrix:
+        return self._ca.jtimes(f, x, direction)
+
+    def simplify(self, f: Matrix) -> Matrix:
+        return f
+
+
+class SympyEngine(Engine):
+    """SymPy: expressions that a person can read, for robots small enough to be read."""
+
+    def __init__(self) -> None:
+        import sympy
+
+        self._sympy = sympy
+
+    def symbol(self, name: str) -> Scalar:
+        return self._sympy.Symbol(name, real=True)
+
+    def matrix(self, rows: Sequence[Sequence[Scalar]]) -> Matrix:
+        return self._sympy.Matrix(rows)
+
+    def sin(self, x: Scalar) -> Scalar:
+        return self._sympy.sin(x)
+
+    def cos(self, x: Scalar) -> Scalar:
+        return self._sympy.cos(x)
+
+    def sqrt(self, x: Scalar) -> Scalar:
+        return self._sympy.sqrt(x)
+
+    def tanh(self, x: Scalar) -> Scalar:
+        return self._sympy.tanh(x)
+
+    def sign(self, x: Scalar) -> Scalar:
+        return self._sympy.sign(x)
+
+    def jacobian(self, f: Matrix, x: Matrix) -> Matrix:
+        return f.jacobian(x)
+
+    def simplify(self, f: Matrix) -> Matrix:
+        return f.applyfunc(self._sympy.simplify)

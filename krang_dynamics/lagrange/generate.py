@@ -1,0 +1,109 @@
+"""Straight-line code from expression graphs: a module that needs numpy alone, or plain C."""
+
+from dataclasses import dataclass
+
+import casadi as ca
+
+from ..errors import KrangError
+from .numeric import Numeric
+
+
+@dataclass(frozen=True)
+class Step:
+    """One operation: the number of the value it makes, and its text over the values before."""
+
+    target: int
+    text: str
+
+
+# Operations that derivations of rigid bodies give; both languages write them alike.
+BINARY = {ca.OP_ADD: '+', ca.OP_SUB: '-', ca.OP_MUL: '*', ca.OP_DIV: '/'}
+CALLS = {ca.OP_SIN: 'sin', ca.OP_COS: 'cos', ca.OP_SQRT: 'sqrt', ca.OP_TANH: 'tanh', ca.OP_SIGN: 'sign'}
+
+
+def python_module(numeric: Numeric, robot: str) -> str:
+    """Source of a module with one function per matrix, of arrays in the order of the joints."""
+    parts = [
+        f'"""Equations of motion of {robot}, generated: A ddq + C dq + Q + friction = torque.\n\n'
+        f'Joints: {", ".join(numeric.joint_names)}. Units: rad or m, s, N m.\n"""\n\n'
+        'from math import cos, sin, sqrt, tanh\n\nimport numpy as np\n\n\n'
+        'def sign(x):\n    return (x > 0) - (x < 0)\n'
+    ]
+    for name, function in numeric.functions.items():
+        arguments = function.name_in()
+        lines = [f'def {name}({", ".join(arguments)}):']
+        lines += [f'    {a} = np.asarray({a}, dtype=float).tolist()' for a in arguments]
+        steps, outputs = _trace(function)
+        lines += [f'    v{step.target} = {step.text}' for step in steps]
+        values = ', '.join('0.0' if value is None else f'v{value}' for value in outputs)
+        rows, columns = function.size_out(0)
+        # Values come column by column.
+        shaped = f'.reshape({columns}, {rows}).T' if columns > 1 or name.startswith('jacobian') else ''
+        lines.append(f'    return np.array([{values}], dtype=float){shaped}')
+        parts.append('\n'.join(lines) + '\n')
+    return '\n\n'.join(parts)
+
+
+def c_source(numeric: Numeric, robot: str) -> str:
+    """Source of C99 functions name(inputs..., result); matrices are row by row."""
+    parts = [
+        f'/* Equations of motion of {robot}, generated: A ddq + C dq + Q + friction = torque.\n'
+        f'   Joints: {", ".join(numeric.joint_names)}. Units: rad or m, s, N m. Matrices are row by row. */\n'
+        '#include <math.h>\n\n'
+        'static inline double sign(double x) { return (x > 0) - (x < 0); }\n'
+    ]
+    for name, function in numeric.functions.items():
+        rows, columns = function.size_out(0)
+        inputs = ', '.join(f'const double *{a}' for a in function.name_in())
+        lines = [f'void {name}({inputs}, double *result) /* {rows} x {columns} */', '{']
+        steps, outputs = _trace(function)
+        lines += [f'  const double v{step.target} = {step.text};' for step in steps]
+        for place, value in enumerate(outputs):
+            column, row = divmod(place, rows)
+            lines.append(f'  result[{row * columns + column}] = {"0" if value is None else f"v{value}"};')
+        parts.append('\n'.join([*lines, '}']) + '\n')
+    return '\n'.join(parts)
+
+
+def _trace(function: ca.Function) -> tuple[list[Step], list[int | None]]:
+    """The operations of a function in order, and which value each entry of its result is."""
+    count = 0
+    place: dict[int, int] = {}  # CasADi reuses its work vector; every value here has a number of its own
+    steps: list[Step] = []
+    outputs: list[int | None] = [None] * function.nnz_out(0)
+    names = function.name_in()
+    for k in range(function.n_instructions()):
+        code, inputs = function.instruction_id(k), function.instruction_input(k)
+        target = function.instruction_output(k)
+        if code == ca.OP_OUTPUT:
+            outputs[target[1]] = place[inputs[0]]
+            continue
+        text = _text(function, k, code, inputs, names, place)
+        place[target[0]] = count
+        steps.append(Step(count, text))
+        count += 1
+    return steps, outputs
+
+
+def _text(
+    function: ca.Function, k: int, code: int, inputs: list[int], names: list[str], place: dict[int, int]
+) -> str:
+    if code == ca.OP_INPUT:
+        return f'{names[inputs[0]]}[{inputs[1]}]'
+    if code == ca.OP_CONST:
+        return repr(float(function.instruction_constant(k)))
+    values = [f'v{place[i]}' for i in inputs]
+    if code in BINARY:
+        return f'{values[0]} {BINARY[code]} {values[1]}'
+    if code in CALLS:
+        return f'{CALLS[code]}({values[0]})'
+    simple = {
+        ca.OP_NEG: '-{0}',
+        ca.OP_SQ: '{0} * {0}',
+        ca.OP_TWICE: '{0} + {0}',
+        ca.OP_INV: '1.0 / {0}',
+        ca.OP_ASSIGN: '{0}',
+    }
+    if code in simple:
+        return simple[code].format(*values)
+    raise KrangError(f'operation {code} of the derivation cannot be written as code')
