@@ -38,12 +38,15 @@ class JointConfig:
 
     driven: bool
     nominal_torque: float | None = None  # default effort limit [N m], the URDF's effort is the peak
+    effort_rate: float | None = None  # default limit of its rate [N m/s]; None: ten limits per second
     motor: MotorConfig = field(default_factory=MotorConfig)
     state: Literal['joint_states', 'imu', 'odom'] = 'joint_states'
 
     def __post_init__(self) -> None:
         if self.nominal_torque is not None and self.nominal_torque <= 0:
             raise ConfigError(f'nominal_torque is {self.nominal_torque}; it must be positive')
+        if self.effort_rate is not None and self.effort_rate <= 0:
+            raise ConfigError(f'effort_rate is {self.effort_rate}; it must be positive')
 
 
 @dataclass(frozen=True)

@@ -47,7 +47,7 @@ class Robot:
         self.data = self.model.createData()
         self.total_mass = float(pin.computeTotalMass(self.model))  # of the moving links [kg]
 
-        self._map = JointMap(urdf, self.joint_names, list(self.model.names)[1:])
+        self.joint_map = JointMap(urdf, self.joint_names, list(self.model.names)[1:])
         self.friction = Friction(config.friction, self.joint_names)
         self.motors = Motors(list(config.joints.values()), config.command_unit)
         self._rolling = Rolling(self.model, config.rolling) if config.rolling else None
@@ -66,15 +66,15 @@ class Robot:
 
     def mass_matrix(self, q: Array) -> Array:
         """A(q) [kg m2], rotor inertia on the diagonal unless configured away; [krang] eq. 2, 18."""
-        return self._map.matrix(pin.crba(self.model, self.data, self._q(q)))
+        return self.joint_map.matrix(pin.crba(self.model, self.data, self._q(q)))
 
     def coriolis_matrix(self, q: Array, v: Array) -> Array:
         """C(q, v) of Christoffel symbols, so that dA/dt - 2 C is skew; [krang] eq. 4."""
-        return self._map.matrix(pin.computeCoriolisMatrix(self.model, self.data, self._q(q), self._v(v)))
+        return self.joint_map.matrix(pin.computeCoriolisMatrix(self.model, self.data, self._q(q), self._v(v)))
 
     def gravity_torque(self, q: Array) -> Array:
         """Q(q) [N m], the torque that holds the robot still; [krang] eq. 5."""
-        return self._map.force(pin.computeGeneralizedGravity(self.model, self.data, self._q(q)))
+        return self.joint_map.force(pin.computeGeneralizedGravity(self.model, self.data, self._q(q)))
 
     def friction_torque(self, v: Array) -> Array:
         """Gamma_f(v) [N m], on the side of A a + C v + Q; [krang] eq. 17."""
@@ -82,7 +82,7 @@ class Robot:
 
     def inverse_dynamics(self, q: Array, v: Array, a: Array, friction: bool = False) -> Array:
         """A a + C v + Q (+ Gamma_f) [N m], the generalised force of every joint; [krang] eq. 3."""
-        tau = self._map.force(pin.rnea(self.model, self.data, self._q(q), self._v(v), self._v(a, 'a')))
+        tau = self.joint_map.force(pin.rnea(self.model, self.data, self._q(q), self._v(v), self._v(a, 'a')))
         return tau + self.friction_torque(v) if friction else tau
 
     def forward_dynamics(self, q: Array, v: Array, u: Array, friction: bool = False) -> Array:
@@ -114,7 +114,7 @@ class Robot:
         q = self._q(q)
         if self._rolling is None:
             return np.zeros((0, self.nv))
-        return self._map.columns(self._rolling.jacobian(q))
+        return self.joint_map.columns(self._rolling.jacobian(q))
 
     def constraint_bias(self, q: Array, v: Array) -> Array:
         """Jdot v, with J a + Jdot v = 0; [otbot] section 5."""
@@ -132,7 +132,7 @@ class Robot:
         slope_q, slope_v, _ = pin.computeRNEADerivatives(
             self.model, self.data, self._q(q), self._v(v), self._v(a, 'a')
         )
-        force_q, force_v = self._map.matrix(slope_q), self._map.matrix(slope_v)
+        force_q, force_v = self.joint_map.matrix(slope_q), self.joint_map.matrix(slope_v)
         force_v = force_v + np.diag(self.friction.slope(v) + self.motors.drag)
         bias_q = bias_v = np.zeros((0, self.nv))
         if self._rolling is not None:
@@ -162,7 +162,7 @@ class Robot:
         if reference not in ('world', 'local'):
             turn = self._rotation(q, self._reference(reference)).T
             J = np.vstack([turn @ J[:3], turn @ J[3:]])
-        return self._map.columns(J)
+        return self.joint_map.columns(J)
 
     def frame_pose(self, q: Array, frame: str) -> Array:
         """4 x 4 homogeneous transform from the frame to the world [m]."""
@@ -200,7 +200,7 @@ class Robot:
 
     def rotor_inertia(self) -> Array:
         """Rotor inertia as it enters A [kg m2]: N^2 J_m on the diagonal, zero if configured away."""
-        return self._map.matrix(np.diag(self.model.armature))
+        return self.joint_map.matrix(np.diag(self.model.armature))
 
     # -- motors and variants -------------------------------------------------------------------
 
@@ -250,10 +250,10 @@ class Robot:
         return joint_vector(what, value, self.joint_names, self._shape)
 
     def _q(self, q: Array) -> Array:
-        return self._map.position(joint_vector('q', q, self.joint_names, self._shape))
+        return self.joint_map.position(joint_vector('q', q, self.joint_names, self._shape))
 
     def _v(self, v: Array, what: str = 'v') -> Array:
-        return self._map.velocity(joint_vector(what, v, self.joint_names, self._shape))
+        return self.joint_map.velocity(joint_vector(what, v, self.joint_names, self._shape))
 
     def _u(self, u: Array, what: str = 'u') -> Array:
         names = self.actuated_joint_names
@@ -284,13 +284,15 @@ class Robot:
 
     def _solve_saddle(self, q: Array, force: Array, acceleration: Array) -> Array:
         """[A J^T; J 0]^-1 (force, acceleration)."""
-        A, J = self.mass_matrix(q), self.constraint_jacobian(q)
-        zero = np.zeros((len(J), len(J)))
+        K, right = self.mass_matrix(q), force
+        if self._rolling is not None:
+            A, J = K, self.constraint_jacobian(q)
+            n, m = self.nv, len(J)
+            K = np.zeros((n + m, n + m))
+            K[:n, :n], K[:n, n:], K[n:, :n] = A, J.T, J
+            right = np.concatenate([force, acceleration])
         try:
-            return np.linalg.solve(
-                np.block([[A, J.T], [J, zero]]) if len(J) else A,
-                np.concatenate([force, acceleration]) if len(J) else force,
-            )
+            return np.asarray(np.linalg.solve(K, right))
         except np.linalg.LinAlgError:
             raise InputError(f'the equations of motion of {self.name} are singular at q = {q}') from None
 

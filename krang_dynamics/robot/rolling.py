@@ -11,7 +11,6 @@ from .config import WheelConfig
 from .urdf import Array
 
 UP = np.array([0.0, 0.0, 1.0])  # normal of the ground, in world axes
-LEVEL = np.array([1.0, 1.0, 0.0])
 ALIGNED = pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
 
 
@@ -67,13 +66,7 @@ class Rolling:
             a = pin.updateFramePlacement(model, data, frame).rotation @ axle
             velocity = pin.getFrameVelocity(model, data, frame, ALIGNED)
             acceleration = pin.getFrameClassicalAcceleration(model, data, frame, ALIGNED)
-            spin = pin.skew(velocity.angular)
-            axes, contact = _contact(a, radius)
-            axes_rate, contact_rate = _contact_rate(a, spin @ a, radius)
-            slip = velocity.linear + spin @ contact
-            turn = pin.skew(acceleration.angular)
-            slip_rate = acceleration.linear + turn @ contact + spin @ contact_rate
-            blocks.append(axes @ slip_rate + axes_rate @ slip)
+            blocks.append(_contact_acceleration(a, radius, velocity, acceleration))
         bias = np.array(blocks).T.reshape(-1)[self._rows]
         return bias[_independent(self._all_rows(q)[self._rows])] if self._rows_vary else bias
 
@@ -105,11 +98,35 @@ def _contact(a: Array, radius: float) -> tuple[Array, Array]:
     return axes, radius * (a[2] * axes[1] - level * UP)
 
 
-def _contact_rate(a: Array, a_rate: Array, radius: float) -> tuple[Array, Array]:
-    """Time derivative of what _contact returns, for an axle that turns at a_rate."""
-    level = hypot(a[0], a[1])
-    sideways = a * LEVEL / level
-    level_rate = sideways @ a_rate
-    x, y, _ = sideways_rate = (a_rate * LEVEL - level_rate * sideways) / level
-    contact_rate = radius * (a_rate[2] * sideways + a[2] * sideways_rate - level_rate * UP)
-    return np.array([[y, -x, 0.0], [x, y, 0.0], [0.0, 0.0, 0.0]]), contact_rate
+def _contact_acceleration(
+    a: Array, radius: float, velocity: pin.Motion, acceleration: pin.Motion
+) -> tuple[float, float, float]:
+    """Time derivative of a contact's velocity forwards, sideways and up, at zero joint acceleration.
+
+    Plain numbers: for three of them, arrays cost ten times as much.
+    """
+    ax, ay, az = axle = a.tolist()
+    spin, turn = velocity.angular.tolist(), acceleration.angular.tolist()
+    level = hypot(ax, ay)
+    x, y = ax / level, ay / level
+    ax_rate, ay_rate, az_rate = _cross(spin, axle)
+    level_rate = x * ax_rate + y * ay_rate
+    x_rate, y_rate = (ax_rate - level_rate * x) / level, (ay_rate - level_rate * y) / level
+    contact = (radius * az * x, radius * az * y, -radius * level)
+    contact_rate = (
+        radius * (az_rate * x + az * x_rate),
+        radius * (az_rate * y + az * y_rate),
+        -radius * level_rate,
+    )
+    slip = [u + w for u, w in zip(velocity.linear.tolist(), _cross(spin, contact), strict=True)]
+    parts = (acceleration.linear.tolist(), _cross(turn, contact), _cross(spin, contact_rate))
+    slip_rate = [sum(entries) for entries in zip(*parts, strict=True)]
+    return (
+        y * slip_rate[0] - x * slip_rate[1] + y_rate * slip[0] - x_rate * slip[1],
+        x * slip_rate[0] + y * slip_rate[1] + x_rate * slip[0] + y_rate * slip[1],
+        slip_rate[2],
+    )
+
+
+def _cross(u: Sequence[float], w: Sequence[float]) -> tuple[float, float, float]:
+    return u[1] * w[2] - u[2] * w[1], u[2] * w[0] - u[0] * w[2], u[0] * w[1] - u[1] * w[0]

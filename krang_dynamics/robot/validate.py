@@ -28,10 +28,15 @@ def array(what: str, value: object, shape: tuple[int, ...]) -> Array:
     return x
 
 
+def is_finite(x: Array) -> bool:
+    """Whether every number of a vector is finite."""
+    # The squared length is finite if every number is, and costs less than asking each one.
+    return isfinite(x.dot(x)) or bool(np.isfinite(x).all())
+
+
 def joint_vector(what: str, value: object, names: Sequence[str], shape: tuple[int]) -> Array:
     """One finite number per joint of `names`, whose count is `shape`."""
-    # The squared length is finite if every number is, and costs less than asking each one;
-    # what it cannot decide (lists, overflow, errors) goes the slow way.
+    # As in is_finite(); what this cannot decide (lists, overflow, errors) goes the slow way.
     if (
         type(value) is np.ndarray
         and value.dtype is FLOAT64

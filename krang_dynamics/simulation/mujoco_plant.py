@@ -1,0 +1,44 @@
+"""The same robot in another engine: MuJoCo finds the accelerations, Runge-Kutta integrates them."""
+
+import numpy as np
+
+from ..errors import KrangError
+from ..robot.model import Robot
+from ..robot.urdf import Array
+from .mujoco_model import MujocoModel, describe, import_mujoco
+from .plant import Plant
+from .rk4 import rk4_step
+
+
+class MujocoPlant(Plant):
+    """A robot on a fixed base in MuJoCo, without contact; end stops are soft, dry friction creeps a little.
+
+    MuJoCo's own Runge-Kutta holds friction over a step; here every stage has its own.
+    """
+
+    name = 'mujoco'
+
+    def __init__(
+        self, robot: Robot, friction: bool = True, position_limits: bool = False, timestep: float = 1e-3
+    ) -> None:
+        super().__init__(robot, friction, timestep)
+        if robot.config.rolling:
+            raise KrangError(f'{robot.name} rolls on the ground; use ContactPlant, or PinocchioPlant')
+        self._mujoco = import_mujoco()
+        spec = describe(robot, robot.urdf.kinematics_xml(), self._timestep, position_limits)
+        self._engine = MujocoModel(spec, robot.joint_names)
+        if self._is_dry:
+            self._engine.add_dry_friction(self._friction.coulomb)
+
+    def _advance(self, force: Array, h: float) -> None:
+        self._q, self._v = rk4_step(lambda q, v: self._acceleration(q, v, force), self._q, self._v, h)
+
+    def _acceleration(self, q: Array, v: Array, force: Array) -> Array:
+        engine, mujoco = self._engine, self._mujoco
+        model, data = engine.model, engine.data
+        data.qpos[engine.q], data.qvel[engine.v] = q, v
+        data.qfrc_applied[engine.v] = force - self._drag(v)
+        mujoco.mj_fwdPosition(model, data)
+        engine.add_pushes(self._pushes)
+        mujoco.mj_forwardSkip(model, data, mujoco.mjtStage.mjSTAGE_POS, True)
+        return np.array(data.qacc[engine.v])

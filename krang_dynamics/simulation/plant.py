@@ -1,0 +1,87 @@
+"""What stands in for the real robot: motor torques in, joint positions and velocities out."""
+
+from abc import ABC, abstractmethod
+from math import ceil, inf, isfinite
+from numbers import Real
+
+import numpy as np
+
+from ..errors import InputError, KrangError, UnknownNameError
+from ..robot.config import FrictionConfig
+from ..robot.friction import Friction
+from ..robot.model import Robot
+from ..robot.urdf import Array
+from ..robot.validate import array, joint_vector
+
+
+class Plant(ABC):
+    """A robot that moves: q [rad, m] and v [rad/s, m/s] over robot.joint_names, time [s].
+
+    It starts at home and at rest. Longer steps than `timestep` [s] are divided into equal parts.
+    """
+
+    name: str  # of what computes the motion
+
+    def __init__(self, robot: Robot, friction: bool, timestep: float) -> None:
+        self.robot = robot
+        self.frames = robot.frames  # where it can be pushed
+        self.time = 0.0
+        self._friction = robot.friction if friction else Friction(FrictionConfig(), robot.joint_names)
+        self._is_dry = self._friction.sign == 'exact' and bool(self._friction.coulomb.any())
+        self._timestep = _duration('timestep', timestep)
+        self._E = robot.actuation_matrix()
+        self._q, self._v = robot.home, np.zeros(robot.nv)
+        self._pushes: dict[str, Array] = {}
+
+    @property
+    def q(self) -> Array:
+        return self._q.copy()
+
+    @property
+    def v(self) -> Array:
+        return self._v.copy()
+
+    def reset(self, q: Array, v: Array) -> None:
+        """Start again at time 0 in the given state, without pushes."""
+        names, shape = self.robot.joint_names, (self.robot.nv,)
+        self._q = joint_vector('q', q, names, shape).copy()
+        self._v = joint_vector('v', v, names, shape).copy()
+        self.time = 0.0
+        self._pushes = {}
+
+    def push(self, frame: str, wrench: Array) -> None:
+        """Act on the robot with (force [N], moment [N m]) at a frame's origin, world axes, until changed."""
+        if frame not in self.frames:
+            raise UnknownNameError('frame', frame, self.frames)
+        f = array(f'wrench at {frame!r}', wrench, (6,)).copy()
+        self._pushes.pop(frame, None)
+        if f.any():
+            self._pushes[frame] = f
+
+    def step(self, u: Array, dt: float) -> None:
+        """Move on by dt [s] under motor torques u [N m], one per actuated joint, held."""
+        names = self.robot.actuated_joint_names
+        force = self._E @ joint_vector('u', u, names, (len(names),))
+        parts = ceil(_duration('dt', dt) / self._timestep - 1e-9)
+        for _ in range(parts):
+            self._advance(force, dt / parts)
+        self.time += dt
+        if not isfinite(self._q.dot(self._q) + self._v.dot(self._v)):
+            raise KrangError(
+                f'{self.robot.name} left all bounds before {self.time:.3f} s; reset it, and give it smaller '
+                'torques or a smaller timestep'
+            )
+
+    def _drag(self, v: Array) -> Array:
+        """Friction that is a smooth function of v [N m]: all of it, unless the sign is exact."""
+        return self._friction.viscous * v if self._is_dry else self._friction.torque(v)
+
+    @abstractmethod
+    def _advance(self, force: Array, h: float) -> None:
+        """Integrate q and v over h [s] under a generalised force of the motors [N m] over all joints."""
+
+
+def _duration(what: str, seconds: float) -> float:
+    if not (isinstance(seconds, Real) and 0 < seconds < inf):
+        raise InputError(f'{what} is {seconds!r}; it must be a positive number of seconds')
+    return float(seconds)

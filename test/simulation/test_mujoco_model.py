@@ -1,0 +1,90 @@
+"""Robots as MuJoCo reads them: foreign URDFs, payloads, refusals."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from simulation.driving import drive, free
+
+import krang_dynamics as kd
+from krang_dynamics.simulation import MujocoPlant, PinocchioPlant
+
+pytest.importorskip('mujoco')
+
+INERTIA = '<inertia ixx="0.02" iyy="0.03" izz="0.04" ixy="0.001" ixz="0" iyz="-0.002"/>'
+LIMIT = '<limit lower="-5" upper="5" effort="100" velocity="10"/>'
+FOREIGN = f"""<robot name="foreign">
+  <link name="pedestal"><inertial><mass value="9"/>{INERTIA}</inertial></link>
+  <joint name="lift" type="prismatic"><parent link="pedestal"/><child link="massless"/>
+    <origin xyz="0 0.1 0.2" rpy="0.3 0.2 -0.4"/><axis xyz="1 2 3"/>{LIMIT}</joint>
+  <link name="massless"/>
+  <joint name="spin" type="continuous"><parent link="massless"/><child link="turned"/>
+    <origin rpy="1 0 0.5"/><axis xyz="0 1 0"/></joint>
+  <link name="turned">
+    <inertial><origin xyz="0.1 0 0.2" rpy="0.5 0.6 0.7"/><mass value="2"/>{INERTIA}</inertial></link>
+  <joint name="weld" type="fixed"><parent link="turned"/><child link="point"/>
+    <origin xyz="0 0.3 0" rpy="0 1 0"/></joint>
+  <link name="point"><inertial><mass value="0.5"/>
+    <inertia ixx="0" iyy="0" izz="0" ixy="0" ixz="0" iyz="0"/></inertial></link>
+  <joint name="tool" type="fixed"><parent link="point"/><child link="camera"/><origin xyz="0.1 0 0"/></joint>
+  <link name="camera"/></robot>"""
+
+
+def fall_apart(robot, wrench=None, frame=None):
+    """Largest difference of the two engines after 0.3 s of falling."""
+    plants = [PinocchioPlant(robot), MujocoPlant(robot)]
+    for plant in plants:
+        if frame is not None:
+            plant.push(frame, wrench)
+        drive(plant, free, 0.3)
+        assert np.abs(plant.q - robot.home).max() > 0.01
+    return np.abs(plants[0].q - plants[1].q).max()
+
+
+@pytest.mark.parametrize('frame', ['camera', 'massless', 'pedestal'])
+def test_given_a_foreign_urdf_then_both_engines_agree_wherever_it_is_pushed(frame):
+    assert fall_apart(kd.load_robot(FOREIGN), np.array([1.0, 2, -3, 0.1, 0.2, -0.1]), frame) < 1e-8
+
+
+def test_given_another_gravity_and_payloads_then_both_engines_agree():
+    robot = kd.load_robot('anthropomorphic').with_gravity((1.0, -2.0, -9.0))
+    robot = robot.with_payload('tool', 1.5, (0.02, 0.1, 0.05), np.diag([0.01, 0.02, 0.015]))
+    robot = robot.with_payload(robot.urdf.root, 3.0).with_payload('tool', 0.5, (0, 0, 0.1))
+    assert fall_apart(robot) < 1e-7
+
+
+def test_given_a_mimic_joint_then_it_is_refused_by_name():
+    follower = (
+        '<joint name="follower" type="revolute"><parent link="camera"/><child link="finger"/>'
+        f'<axis xyz="0 0 1"/>{LIMIT}<mimic joint="spin"/></joint>'
+        f'<link name="finger"><inertial><mass value="1"/>{INERTIA}</inertial></link></robot>'
+    )
+    robot = kd.load_robot(FOREIGN.replace('</robot>', follower))
+    with pytest.raises(kd.KrangError, match="'follower' mimics 'spin'"):
+        MujocoPlant(robot)
+
+
+def test_given_an_inertia_that_no_body_has_then_mujoco_says_so():
+    robot = kd.load_robot(FOREIGN.replace('izz="0.04"', 'izz="4"'))
+    with pytest.raises(kd.KrangError, match='MuJoCo cannot build'):
+        MujocoPlant(robot)
+
+
+def test_without_mujoco_the_exact_plant_works_and_the_other_says_what_to_install():
+    code = (
+        'import sys\n'
+        "sys.modules['mujoco'] = None\n"
+        'import krang_dynamics as kd\n'
+        'from krang_dynamics import simulation\n'
+        "robot = kd.load_robot('planar_2r')\n"
+        'simulation.PinocchioPlant(robot).step([0, 0], 1e-3)\n'
+        "for name in 'planar_2r', 'otbot':\n"
+        '    try:\n'
+        "        simulation.make_plant(kd.load_robot(name), 'mujoco')\n"
+        '    except kd.KrangError as error:\n'
+        "        assert 'pip install mujoco' in str(error)\n"
+        '    else:\n'
+        '        sys.exit(1)'
+    )
+    subprocess.run([sys.executable, '-c', code], check=True, timeout=60)

@@ -1,0 +1,104 @@
+"""What all plants share: state handed out as copies, steps, pushes, refusals."""
+
+import numpy as np
+import pytest
+from simulation.driving import drive, free
+
+import krang_dynamics as kd
+from krang_dynamics.simulation import ENGINES, make_plant
+
+pytest.importorskip('mujoco')
+HARD_PUSH = np.array([3.0, 0, 4.0, 0, 1.0, 0])
+
+
+@pytest.fixture(params=ENGINES)
+def plant(request):
+    return make_plant(kd.load_robot('planar_2r'), request.param)
+
+
+def test_starts_at_home_at_rest(plant):
+    np.testing.assert_array_equal(plant.q, plant.robot.home)
+    np.testing.assert_array_equal(plant.v, [0, 0])
+    assert plant.time == 0
+    assert plant.name in ENGINES
+
+
+def test_hands_out_copies(plant):
+    plant.q[:] = plant.v[:] = 7
+    np.testing.assert_array_equal(plant.q, plant.robot.home)
+    q = np.array([0.1, 0.2])
+    plant.reset(q, q)
+    q[:] = 7
+    np.testing.assert_array_equal(plant.q, [0.1, 0.2])
+    np.testing.assert_array_equal(plant.v, [0.1, 0.2])
+
+
+def test_reset_forgets_time_and_pushes(plant):
+    drive(plant, free, 0.1)
+    first = plant.q
+    plant.push('tip', HARD_PUSH)
+    drive(plant, free, 0.1)
+    plant.reset(plant.robot.home, [0, 0])
+    assert plant.time == 0
+    np.testing.assert_array_equal(drive(plant, free, 0.1).q, first)
+
+
+def test_a_push_lasts_until_it_is_cleared(plant):
+    plant.push('tip', HARD_PUSH)
+    plant.push('tip', np.zeros(6))
+    untouched = make_plant(plant.robot, plant.name)
+    np.testing.assert_array_equal(drive(plant, free, 0.05).q, drive(untouched, free, 0.05).q)
+
+
+def test_a_long_step_is_divided(plant):
+    other = make_plant(plant.robot, plant.name)
+    drive(other, free, 0.1)
+    plant.step([0, 0], 0.1)
+    np.testing.assert_allclose(plant.q, other.q, atol=1e-12)
+    np.testing.assert_allclose(plant.time, other.time)
+
+
+@pytest.mark.parametrize('name', ['krang', 'krang_exact_sign', 'otbot', 'pendubot'])
+@pytest.mark.parametrize('engine', ENGINES)
+def test_two_runs_are_identical_to_the_bit(name, engine):
+    def run():
+        plant = make_plant(kd.load_robot(name), engine)
+        plant.push(plant.robot.config.end_effectors[0], HARD_PUSH)
+        drive(plant, lambda t, p: np.sin(t + np.arange(len(free(t, p)))), 0.2)
+        return plant
+
+    first, second = run(), run()
+    np.testing.assert_array_equal(first.q, second.q)
+    np.testing.assert_array_equal(first.v, second.v)
+
+
+@pytest.mark.parametrize(
+    ('call', 'words'),
+    [
+        (lambda p: p.step([1.0], 1e-3), 'u has shape'),
+        (lambda p: p.step([1.0, np.nan], 1e-3), 'must be finite'),
+        (lambda p: p.step([0, 0], 0.0), 'dt is 0.0'),
+        (lambda p: p.step([0, 0], np.inf), 'dt is inf'),
+        (lambda p: p.step([0, 0], 'x'), "dt is 'x'"),
+        (lambda p: p.reset([0.0], [0, 0]), 'q has shape'),
+        (lambda p: p.push('tipp', np.zeros(6)), "did you mean 'tip'"),
+        (lambda p: p.push('tip', np.zeros(3)), '6 numbers'),
+    ],
+)
+def test_what_cannot_be_meant_is_refused_and_changes_nothing(plant, call, words):
+    with pytest.raises(kd.KrangError, match=words):
+        call(plant)
+    np.testing.assert_array_equal(plant.q, plant.robot.home)
+    assert plant.time == 0
+
+
+@pytest.mark.filterwarnings('ignore:overflow', 'ignore:invalid')
+def test_a_robot_that_leaves_all_bounds_is_reported(plant):
+    plant.reset([0, 1], [1e200, -1e200])
+    with pytest.raises(kd.KrangError, match='left all bounds'):
+        plant.step([0, 0], 1e-3)
+
+
+def test_a_timestep_of_nothing_is_refused(plant):
+    with pytest.raises(kd.KrangError, match='timestep is 0'):
+        make_plant(plant.robot, plant.name, timestep=0)
