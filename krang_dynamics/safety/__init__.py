@@ -1,0 +1,1 @@
+"""What stands between torque terms and motors; pure, with the time passed in."""

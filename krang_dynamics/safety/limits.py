@@ -1,0 +1,58 @@
+"""The limits in force, per joint."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..errors import InputError
+from ..robot.model import Robot
+from ..robot.urdf import Array
+from ..robot.validate import joint_vector
+
+OVERSPEED = 1.2  # default fault threshold, in speed limits: a reference may use all of the limit
+RATE = 10.0  # default torque rates, in effort limits per second
+
+
+@dataclass
+class Limits:
+    """Effort [N m], its rates [N m/s], and what is a fault beyond; over joint_names."""
+
+    effort: Array
+    effort_rate: Array
+    stop_rate: Array
+    velocity: Array  # [rad/s]
+    position_margin: Array  # [rad] inside the URDF's limits
+    peak: Array  # the URDF's effort, above which nothing goes
+    following_error: Array | None = None  # [rad]; None: not watched
+
+    @classmethod
+    def of(cls, robot: Robot) -> 'Limits':
+        """The robot's own: nominal effort, ten efforts per second, no margin."""
+        peak = np.array([robot.urdf.joints[name].effort for name in robot.joint_names])
+        effort = np.minimum(robot.effort_limits, peak)
+        if not np.isfinite(effort).all():
+            joint = robot.joint_names[int(np.argmin(np.isfinite(effort)))]
+            raise InputError(f'joint {joint!r} has no effort limit; give one in the URDF or the robot file')
+        rates = [robot.config.joints[name].effort_rate for name in robot.joint_names]
+        rate = np.array([RATE * e if r is None else r for r, e in zip(rates, effort, strict=True)])
+        return cls(
+            effort=effort,
+            effort_rate=rate,
+            stop_rate=rate.copy(),
+            velocity=OVERSPEED * robot.velocity_limits,
+            position_margin=np.zeros(robot.nv),
+            peak=peak,
+        )
+
+    def set(self, robot: Robot, **changes: object) -> None:
+        """Change some limits together or not at all; effort never above the URDF's."""
+        checked = {}
+        for name, value in changes.items():
+            if name not in ('effort', 'effort_rate', 'velocity', 'position_margin', 'following_error'):
+                raise InputError(f'limits has no {name!r}')
+            array = joint_vector(f'limits.{name}', value, robot.joint_names, (robot.nv,)).copy()
+            if (array < 0).any():
+                raise InputError(f'limits.{name} is {array.tolist()}; limits are 0 or more')
+            checked[name] = np.minimum(array, self.peak) if name == 'effort' else array
+        for name, array in checked.items():
+            setattr(self, name, array)
