@@ -20,7 +20,10 @@ class Friction:
 
     def torque(self, v: Array) -> Array:
         """Gamma_f(v) [N m], v in rad/s."""
-        return np.asarray(self.viscous * v + self.coulomb * self._sign(v))
+        torque = self._sign(v)
+        torque *= self.coulomb
+        torque += self.viscous * v
+        return np.asarray(torque)
 
     def slope(self, v: Array) -> Array:
         """dGamma_f/dv [N m s/rad]; the exact sign has slope 0, also where it jumps."""

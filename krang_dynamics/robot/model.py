@@ -1,6 +1,6 @@
 """Robot: the equations of motion of one machine, evaluated by Pinocchio."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -225,12 +225,16 @@ class Robot:
         self, frame: str, mass: float, com: object = (0, 0, 0), inertia: object = np.zeros((3, 3))
     ) -> 'Robot':
         """A new robot that carries a body at `frame`: kg, m, kg m2 at its centre of mass, in frame axes."""
-        self._frame(frame)
-        payload = Payload.checked(frame, mass, com, inertia)
+        return self.carrying((*self.payloads, Payload.checked(frame, mass, com, inertia)))
+
+    def carrying(self, payloads: Sequence[Payload]) -> 'Robot':
+        """A new robot that carries these bodies and no others."""
+        for payload in payloads:
+            self._frame(payload.frame)
         try:
-            return Robot(self.config, self.urdf, (*self.payloads, payload))
+            return Robot(self.config, self.urdf, tuple(payloads))
         except UrdfError:
-            raise InputError(f'{payload} is beyond what numbers can hold') from None
+            raise InputError(f'payload {list(payloads)} is beyond what numbers can hold') from None
 
     def with_gravity(self, gravity: object) -> 'Robot':
         """A new robot under another gravity [m/s2], in the root link's axes: a tilted base, say."""

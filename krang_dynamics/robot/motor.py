@@ -23,10 +23,12 @@ class Motors:
         # 0 instead of 1 / 0 keeps passive joints at no command.
         self._per_torque = np.array([1 / gain if gain else 0.0 for gain in self.gain])
         self._per_speed = self.drag * self._per_torque
+        self._has_drag = bool(self.drag.any())
 
     def command(self, tau: Array, v: Array) -> Array:
         """Command [N m, A or V] that gives torque tau [N m] at speed v [rad/s]."""
-        return np.asarray(self._per_torque * tau + self._per_speed * v)
+        command = self._per_torque * tau
+        return np.asarray(command + self._per_speed * v if self._has_drag else command)
 
     def torque(self, command: Array, v: Array) -> Array:
         """Torque [N m] that a command gives at speed v [rad/s]."""

@@ -1,0 +1,16 @@
+"""Damping: gravity compensation alone lets a robot drift."""
+
+from ..robot.urdf import Array
+from .term import Moment, Term
+
+
+class Damping(Term):
+    """-D v, D [N m s/rad] per joint."""
+
+    name = 'damping'
+
+    def __init__(self, damping: Array) -> None:
+        self.damping = damping
+
+    def torque(self, moment: Moment) -> Array:
+        return -self.damping * moment.v

@@ -1,0 +1,63 @@
+"""One Pinocchio pass per step, from which all terms take what they need."""
+
+import numpy as np
+import pinocchio as pin
+
+from ..robot.model import Robot
+from ..robot.urdf import Array
+
+ALIGNED = pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
+LOCAL = pin.ReferenceFrame.LOCAL
+
+
+class Dynamics:
+    """A, C v + Q, Q and frames of the present state, in the robot's joint order.
+
+    What it hands out is overwritten by the next update, except gravity, which is new every time.
+    """
+
+    def __init__(self, robot: Robot, coriolis: bool = False) -> None:
+        self.robot = robot
+        self.A = np.zeros((robot.nv, robot.nv))  # [kg m2]
+        self.bias = np.zeros(robot.nv)  # C v + Q [N m]
+        self.gravity = np.zeros(robot.nv)  # Q [N m]
+        self.C = np.zeros((robot.nv, robot.nv))  # only where asked for
+        self._map = robot.joint_map
+        self._model = robot.model.copy()
+        self._data = self._model.createData()
+        self._coriolis = coriolis
+        self._frames = {name: self._model.getFrameId(name, pin.FrameType.BODY) for name in robot.frames}
+
+    def set_gravity(self, gravity: Array) -> None:
+        """Gravity [m/s2] in the root link's axes, from an inertial unit say."""
+        self._model.gravity.linear = gravity
+
+    def model_gravity(self) -> Array:
+        """The gravity in force [m/s2]."""
+        return np.array(self._model.gravity.linear)
+
+    def update(self, q: Array, v: Array) -> None:
+        """The pass: q [rad], v [rad/s]."""
+        model, data, fold = self._model, self._data, self._map
+        q, v = fold.position(q), fold.velocity(v)
+        if self._coriolis:
+            self.C = fold.matrix(pin.computeCoriolisMatrix(model, data, q, v))
+        pin.computeAllTerms(model, data, q, v)
+        self.A = fold.matrix(data.M)
+        self.bias = fold.force(data.nle)
+        self.gravity = fold.force(data.g).copy()
+
+    def jacobian(self, frame: str) -> Array:
+        """6 x nv at the frame's origin, world axes, linear above angular."""
+        J = pin.getFrameJacobian(self._model, self._data, self._frames[frame], ALIGNED)
+        return self._map.columns(J if J.ndim == 2 else J[:, None])
+
+    def local_jacobian(self, frame: str) -> Array:
+        """The same in the frame's own axes."""
+        J = pin.getFrameJacobian(self._model, self._data, self._frames[frame], LOCAL)
+        return self._map.columns(J if J.ndim == 2 else J[:, None])
+
+    def pose(self, frame: str) -> tuple[Array, Array]:
+        """Rotation to, and position in, the world [m]."""
+        placement = pin.updateFramePlacement(self._model, self._data, self._frames[frame])
+        return placement.rotation, placement.translation

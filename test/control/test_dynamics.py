@@ -1,0 +1,36 @@
+"""One pass gives what Robot gives call by call."""
+
+import numpy as np
+import pytest
+from tools import states
+
+import krang_dynamics as kd
+from krang_dynamics.control.dynamics import Dynamics
+
+
+@pytest.mark.parametrize('name', kd.robots())
+def test_the_pass_agrees_with_the_robot(name):
+    robot = kd.load_robot(name)
+    dynamics = Dynamics(robot, coriolis=True)
+    for q, v in zip(*states(5, robot.nv, parts=2), strict=True):
+        dynamics.update(q, v)
+        np.testing.assert_allclose(dynamics.A, robot.mass_matrix(q), atol=1e-12)
+        np.testing.assert_allclose(dynamics.C, robot.coriolis_matrix(q, v), atol=1e-11)
+        np.testing.assert_allclose(dynamics.gravity, robot.gravity_torque(q), atol=1e-11)
+        np.testing.assert_allclose(dynamics.bias, robot.inverse_dynamics(q, v, 0 * q), atol=1e-11)
+        for frame in robot.config.end_effectors:
+            np.testing.assert_allclose(dynamics.jacobian(frame), robot.jacobian(q, frame), atol=1e-12)
+            rotation, position = dynamics.pose(frame)
+            np.testing.assert_allclose(rotation, robot.frame_pose(q, frame)[:3, :3], atol=1e-12)
+            np.testing.assert_allclose(position, robot.frame_pose(q, frame)[:3, 3], atol=1e-12)
+
+
+def test_gravity_can_be_turned_without_touching_the_robot():
+    robot = kd.load_robot('planar_2r')
+    dynamics = Dynamics(robot)
+    tilted = np.array([2.0, 0.0, -9.0])
+    dynamics.set_gravity(tilted)
+    dynamics.update(robot.home, np.zeros(2))
+    expected = robot.with_gravity(tilted).gravity_torque(robot.home)
+    np.testing.assert_allclose(dynamics.gravity, expected, rtol=1e-12)
+    assert not np.allclose(dynamics.gravity, robot.gravity_torque(robot.home))
