@@ -34,8 +34,9 @@ demo: setup
 	$(BIN)/krang info krang
 
 bench: setup
-	$(BIN)/python bench/model.py
-	$(BIN)/python bench/derivation.py
+	$(BIN)/krang bench model
+	$(BIN)/krang bench tick
+	$(BIN)/krang bench derivation
 
 # The other major of Pinocchio; its wheels need these older libraries but do not say so.
 test-pinocchio-3:

@@ -10,7 +10,7 @@ ROS_MESSAGES = 'sensor geometry std trajectory diagnostic lifecycle rosgraph nav
 
 def shared(folder: str) -> list[tuple[str, list[str]]]:
     """Every file below `folder`, to be installed under share/NAME with its path kept."""
-    paths = sorted(path for path in Path(folder).rglob('*') if path.is_file())
+    paths = sorted(p for p in Path(folder).rglob('*') if p.is_file() and '__pycache__' not in p.parts)
     return [(f'share/{NAME}/{path.parent}', [str(path)]) for path in paths]
 
 
@@ -21,6 +21,7 @@ setup(
     data_files=[
         ('share/ament_index/resource_index/packages', [f'resource/{NAME}']),
         (f'share/{NAME}', ['package.xml']),
+        *shared('bench'),
         *shared('config'),
         *shared('launch'),
         *shared('urdf'),

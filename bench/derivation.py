@@ -23,7 +23,7 @@ from krang_dynamics.lagrange.numeric import evaluate
 DOUBLES = ctypes.POINTER(ctypes.c_double)
 
 
-def main():
+def run():
     robot = kd.load_robot('krang')
     numeric = evaluate(
         derive_equations(derive.frames_of(robot, CasadiEngine(), True)), derive.drive_of(robot)
@@ -39,14 +39,19 @@ def main():
         'gravity': ((q,), lambda: pin.computeGeneralizedGravity(model, data, q)),
         'inverse_dynamics': ((q, v, a), lambda: pin.rnea(model, data, q, v, a)),
     }
-    print(f'{"function":18} {"operations":>10} {"C us":>9} {"numpy us":>9} {"Pinocchio us":>12}')
     for name, (inputs, pinocchio) in bare.items():
         result = np.zeros(numeric(name, *inputs).shape)
         pointers = [x.ctypes.data_as(DOUBLES) for x in (*inputs, result)]
         compiled, written = getattr(library, name), getattr(module, name)
-        costs = median_costs(lambda: compiled(*pointers), lambda: written(*inputs), pinocchio)  # noqa: B023
+        costs = median_costs(lambda: compiled(*pointers), lambda: written(*inputs), pinocchio, rounds=300)  # noqa: B023
         np.testing.assert_allclose(result, numeric(name, *inputs), rtol=1e-9, atol=1e-9)
-        print(f'{name:18} {numeric.operations(name):10d} {costs[0]:9.2f} {costs[1]:9.2f} {costs[2]:12.2f}')
+        yield {
+            'function': name,
+            'operations': numeric.operations(name),
+            'C us': costs[0],
+            'numpy us': costs[1],
+            'Pinocchio us': costs[2],
+        }
 
 
 def python_code(source, folder):
@@ -65,7 +70,3 @@ def c_code(source, folder):
         ['cc', '-std=c99', '-O1', '-shared', '-fPIC', str(path), '-o', str(library), '-lm'], check=True
     )
     return ctypes.CDLL(str(library))
-
-
-if __name__ == '__main__':
-    main()

@@ -1,7 +1,4 @@
-"""Cost of Robot's calls against the bare Pinocchio calls that they wrap, on Krang, in one run.
-
-python bench/model.py
-"""
+"""Robot's calls against the bare Pinocchio calls that they wrap, on Krang, in one run."""
 
 import numpy as np
 import pinocchio as pin
@@ -10,7 +7,7 @@ from timing import median_costs
 import krang_dynamics as kd
 
 
-def main():
+def run():
     robot = kd.load_robot('krang')
     model, data = robot.model, robot.model.createData()
     q, v, a = np.random.default_rng(0).uniform(-1, 1, (3, robot.nv))
@@ -35,11 +32,6 @@ def main():
             lambda: pin.computeFrameJacobian(model, data, q, hand, aligned),
         ),
     }
-    print(f'{"call":44} {"ours us":>8} {"bare us":>8} {"ratio":>6}')
     for name, (ours, bare) in pairs.items():
         our_time, bare_time = median_costs(ours, bare)
-        print(f'{name:44} {our_time:8.2f} {bare_time:8.2f} {our_time / bare_time:6.2f}')
-
-
-if __name__ == '__main__':
-    main()
+        yield {'call': name, 'ours us': our_time, 'bare us': bare_time, 'ratio': our_time / bare_time}

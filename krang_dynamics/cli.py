@@ -4,6 +4,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
+from . import bench as benchmarks
 from .errors import KrangError
 from .robot.info import report
 from .robot.library import load_robot, robots
@@ -57,6 +58,15 @@ def _parser() -> argparse.ArgumentParser:
     )
     derive.add_argument('--force', action='store_true', help='write over existing files')
     derive.set_defaults(run=_derive)
+
+    bench = commands.add_parser(
+        'bench',
+        help='run a benchmark; figures are ratios within one run',
+        epilog='example: krang bench tick --json tick.json',
+    )
+    bench.add_argument('name', help=', '.join(benchmarks.names()))
+    bench.add_argument('--json', metavar='FILE', help='write the figures as JSON too')
+    bench.set_defaults(run=lambda options: benchmarks.run(options.name, options.json))
     return parser
 
 

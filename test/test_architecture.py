@@ -13,7 +13,7 @@ PACKAGE = Path(__file__).resolve().parents[1] / 'krang_dynamics'
 ALLOWED = {
     'robot': set(),
     'lagrange': set(),
-    'control': {'robot'},
+    'control': {'robot', 'safety'},
     'safety': {'robot'},
     'simulation': {'robot'},
     'bags': {'robot', 'control', 'safety', 'simulation'},

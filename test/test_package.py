@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-SHARED = ('config', 'launch', 'urdf')
+SHARED = ('bench', 'config', 'launch', 'urdf')
 
 
 def run(*command, cwd):
@@ -45,7 +45,7 @@ def test_colcon_installs_every_executable_and_file_and_they_work(workspace):
         assert os.access(prefix / 'lib' / 'krang_dynamics' / script, os.X_OK)
     share = prefix / 'share' / 'krang_dynamics'
     for folder in SHARED:
-        for path in (ROOT / folder).rglob('*.*'):
+        for path in (p for p in (ROOT / folder).rglob('*.*') if p.suffix != '.pyc'):
             assert (share / path.relative_to(ROOT)).read_bytes() == path.read_bytes()
     assert (prefix / 'share/ament_index/resource_index/packages/krang_dynamics').is_file()
 
