@@ -2,8 +2,9 @@
 
 import gc
 
-import krang_dynamics as kd
 from tick import controller_at_work, inputs
+
+import krang_dynamics as kd
 
 STEPS = 1_000_000
 
