@@ -23,7 +23,7 @@ $(VENV)/.installed: setup.py
 	@touch $@
 
 test: setup lint
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 lint: setup
 	$(BIN)/ruff check .
@@ -41,7 +41,7 @@ bench: setup
 # The other major of Pinocchio; its wheels need these older libraries but do not say so.
 test-pinocchio-3:
 	$(MAKE) setup VENV=.venv-pinocchio-3 PINS="'pin<4' 'cmeel-urdfdom<5' 'cmeel-tinyxml2<11'"
-	.venv-pinocchio-3/bin/python -m pytest -n 2
+	.venv-pinocchio-3/bin/python -m pytest -n 2 --dist loadfile
 
 clean:
 	rm -rf .venv .venv-* build install log *.egg-info .pytest_cache .mypy_cache .ruff_cache

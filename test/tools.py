@@ -6,9 +6,9 @@ EQUATIONS = 1e-9  # relative, what the equations of motion are held to
 SMALLEST = 1e-3  # N m, kg m2 or m: below it, what is zero in theory has no size to compare with
 
 
-def states(count, n, seed=1, parts=3, reach=2.5):
+def states(count, n, parts=3, reach=2.5):
     """`parts` arrays (count, n), uniform in +-reach, the same at every run."""
-    return np.random.default_rng(seed).uniform(-reach, reach, (parts, count, n))
+    return np.random.default_rng(1).uniform(-reach, reach, (parts, count, n))
 
 
 def relative_error(actual, expected):

@@ -190,8 +190,8 @@ def cases(tmp_path):
     yield kd.load_robot(tree_with_all_kinds()), False
 
 
-def arguments(numeric, name, seed):
-    random = np.random.default_rng(seed)
+def arguments(numeric, name, number):
+    random = np.random.default_rng(number)
     function = numeric.functions[name]
     return [random.uniform(-1, 1, function.size1_in(i)) for i in range(function.n_in())]
 
