@@ -40,9 +40,10 @@ class WrenchSettings:
     def applied(self, f: Array) -> Array:
         """What the robot shall apply for a wrench f as it came: within the norms, signed; a new array."""
         f = f.copy() if self.convention == 'applied_by_robot' else -f
-        for part, largest in ((f[:3], self.max_force), (f[3:], self.max_moment)):
-            if largest < inf and (length := sqrt(part.dot(part))) > largest:
-                part *= largest / length
+        if self.max_force < inf:
+            _shorten(f[:3], self.max_force)
+        if self.max_moment < inf:
+            _shorten(f[3:], self.max_moment)
         return f
 
 
@@ -103,3 +104,10 @@ def _torque(dynamics: Dynamics, frame: str, f: Array, frame_id: str) -> Array:
     # The moment is shifted from where it applies to the hand's origin.
     moment = axes @ f[3:] + np.cross(point - dynamics.pose(frame)[1], force)
     return np.concatenate([force, moment]) @ dynamics.jacobian(frame)
+
+
+def _shorten(x: Array, largest: float) -> None:
+    """Scale x in place to at most `largest`, in its own direction."""
+    length = sqrt(x.dot(x))
+    if length > largest:
+        x *= largest / length

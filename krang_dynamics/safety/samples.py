@@ -14,6 +14,7 @@ from ..robot.validate import is_finite
 FUTURE = 1.0  # a stamp this far ahead of the clock is a jump, not a measurement [s]
 MOST_LISTS = 64  # different lists of names that are remembered
 Indices = npt.NDArray[np.intp]
+Rows = Indices | slice  # of a message
 MissingVelocity = Literal['error', 'zero', 'differentiate']
 
 
@@ -40,21 +41,29 @@ class JointBuffer:
         self.joint_names = tuple(joint_names)
         self.state = np.zeros(2 * n)  # positions, then velocities
         self.q, self.v = self.state[:n], self.state[n:]
-        self.effort = np.full(n, np.nan)
+        self._effort = np.full(n, np.nan)
+        self._effort_source: tuple[Array, Rows] | None = None  # what is not yet read of a message
         self.newest = -np.inf  # the latest moment of any joint [s]; moments are stamps, or else arrivals
         self._times = np.full((3, n), -np.inf)  # stamp, arrival and moment of each joint [s]
         self._times[0] = 0.0
         self._gone = 0.0  # by how much the stamps of whole messages went on in this step [s]
-        self._gone_apart = np.zeros(n)  # and those of others, joint by joint [s]
+        self._gone_apart: Array | None = None  # and those of others, joint by joint [s]
         self._has_new = False
         self.extra: set[str] = set()  # names that the robot does not have
         self._missing_velocity = missing_velocity
         self._index = {name: i for i, name in enumerate(joint_names)}
-        self._maps: dict[tuple[str, ...], tuple[Indices, Indices]] = {}
+        self._maps: dict[tuple[str, ...], tuple[Rows, Indices]] = {}
         self._names: Sequence[str] = ()  # of the last message, and where its joints are
-        self._found: tuple[Indices, Indices] | str = self._map(())
+        self._found: tuple[Rows, Indices] | str = self._map(())
         self._whole: JointSamples | None = None  # the last message, where all joints came with it
         self._forgotten = np.zeros(n, dtype=bool)  # whose next stamp may be any
+
+    @property
+    def effort(self) -> Array:
+        """Measured effort [N m], NaN where there is none; put in order only when asked for."""
+        if self._effort_source is not None:
+            self._effort, self._effort_source = _part(*self._effort_source, len(self.q)), None
+        return self._effort
 
     def forget_stamps(self) -> None:
         """Accept whatever stamp comes next, as after a cleared fault."""
@@ -63,13 +72,14 @@ class JointBuffer:
 
     def begin_step(self) -> None:
         """Count from here how far the stamps go on."""
-        self._has_new, self._gone = False, 0.0
-        self._gone_apart.fill(0.0)
+        self._has_new, self._gone, self._gone_apart = False, 0.0, None
 
     @property
     def went_on(self) -> float | None:
         """By how much the stamps of the joint that went on most did in this step [s]; None without news."""
-        return self._gone + float(self._gone_apart.max()) if self._has_new else None
+        if not self._has_new:
+            return None
+        return self._gone if self._gone_apart is None else self._gone + float(self._gone_apart.max())
 
     def take(self, sample: JointSamples, now: float, clock: float) -> str | None:
         """Merge one message; the reason where some or all of it is refused."""
@@ -88,7 +98,7 @@ class JointBuffer:
             return None
         return self._take_parts(sample, rows, joints)
 
-    def _map(self, names: Sequence[str]) -> tuple[Indices, Indices] | str:
+    def _map(self, names: Sequence[str]) -> tuple[Rows, Indices] | str:
         """Rows of a message and the joints that they are, in the robot's order, or what is wrong."""
         key = tuple(names)
         if key in self._maps:
@@ -101,22 +111,23 @@ class JointBuffer:
             self.extra.clear()
         joints = np.array([self._index[name] for name in self.joint_names if name in key], dtype=np.intp)
         rows = np.array([key.index(name) for name in self.joint_names if name in key], dtype=np.intp)
-        self._maps[key] = (rows, joints)
+        # A message in the robot's own order needs no sorting.
+        self._maps[key] = (slice(None) if key == self.joint_names else rows, joints)
         self.extra |= {name for name in key if name not in self._index}
         return self._maps[key]
 
-    def _take_whole(self, sample: JointSamples, rows: Indices) -> bool:
+    def _take_whole(self, sample: JointSamples, rows: Rows) -> bool:
         """The common case at little cost: all joints, all newer, all finite. False: go the long way."""
         moment = sample.stamp if sample.stamp > 0 else sample.arrival
         if self._whole is None or not moment > self.newest or len(sample.velocity) == 0:
             return False
-        state = np.empty_like(self.state)
-        n = len(rows)
-        state[:n], state[n:] = _part(sample.position, rows), _part(sample.velocity, rows)
+        n = len(self.q)
+        state = np.empty(2 * n)
+        state[:n], state[n:] = _part(sample.position, rows, n), _part(sample.velocity, rows, n)
         if not is_finite(state):
             return False
         self.state, self.q, self.v = state, state[:n], state[n:]
-        self.effort = _part(sample.effort, rows)
+        self._effort_source = (sample.effort, rows)
         self._gone += moment - self.newest
         self._has_new = True
         self.newest, self._whole = moment, sample
@@ -128,13 +139,14 @@ class JointBuffer:
             self._times[:] = [[self._whole.stamp], [self._whole.arrival], [self.newest]]
             self._whole = None
 
-    def _take_parts(self, sample: JointSamples, rows: Indices, joints: Indices) -> str | None:
+    def _take_parts(self, sample: JointSamples, rows: Rows, joints: Indices) -> str | None:
         """Joint by joint: what is newer and finite is taken, the rest is named."""
         self._spread()
-        position = _part(sample.position, rows)
+        count = len(joints)
+        position = _part(sample.position, rows, count)
         moment = sample.stamp if sample.stamp > 0 else sample.arrival
         elapsed = moment - self._times[2, joints]
-        velocity, gaps = self._velocity(_part(sample.velocity, rows), position, elapsed, joints)
+        velocity, gaps = self._velocity(_part(sample.velocity, rows, count), position, elapsed, joints)
         newer = (elapsed > 0) | self._forgotten[joints]
         good = newer & np.isfinite(position) & np.isfinite(velocity)
         kept = joints[good]
@@ -142,11 +154,14 @@ class JointBuffer:
         self.state = self.state.copy()
         self.q, self.v = np.split(self.state, 2)
         self.q[kept], self.v[kept] = position[good], velocity[good]
-        self.effort[kept] = _part(sample.effort, rows)[good]
+        self._effort = self.effort.copy()
+        self._effort[kept] = _part(sample.effort, rows, count)[good]
         self._times[:, kept] = [[sample.stamp], [sample.arrival], [moment]]
         self._forgotten[kept] = False
         if len(kept):
             self.newest = float(self._times[2].max())
+            if self._gone_apart is None:
+                self._gone_apart = np.zeros(len(self.q))
             self._gone_apart[kept] += elapsed[good]
             self._has_new = True
         if len(kept) == len(self.q):
@@ -208,5 +223,6 @@ def _trouble(sample: JointSamples, clock: float) -> str | None:
     return None
 
 
-def _part(values: Array, rows: Indices) -> Array:
-    return np.full(len(rows), np.nan) if len(values) == 0 else np.asarray(values, dtype=float)[rows]
+def _part(values: Array, rows: Rows, count: int) -> Array:
+    """The rows of one field, NaN where the field is empty."""
+    return np.full(count, np.nan) if len(values) == 0 else np.asarray(values, dtype=float)[rows]
