@@ -33,19 +33,27 @@ def test_info_takes_a_urdf_file(capsys):
 
 
 @pytest.mark.parametrize(
-    'arguments', [['info', 'krank'], ['info', 'missing.urdf'], ['info', '<robot'], ['info']]
+    'arguments',
+    [
+        ['info', 'krank'],
+        ['info', 'missing.urdf'],
+        ['info', '<robot'],
+        ['info'],
+        [],
+        ['inform', 'krang'],
+        ['bench', 'x'],
+    ],
 )
 def test_errors_are_one_line_and_status_two(arguments):
     done = subprocess.run([KRANG, *arguments], capture_output=True, text=True, timeout=60)
     assert done.returncode == 2
     assert 'Traceback' not in done.stderr
-    if len(arguments) == 2:
-        assert len(done.stderr.strip().splitlines()) == 1
+    assert len(done.stderr.strip().splitlines()) == 1
     assert not done.stdout
 
 
 def test_help_has_an_example():
-    for command in ('robots', 'info'):
+    for command in ('robots', 'info', 'derive', 'bench'):
         done = subprocess.run([KRANG, command, '--help'], capture_output=True, text=True, timeout=60)
         assert done.returncode == 0
         assert f'example: krang {command}' in done.stdout
