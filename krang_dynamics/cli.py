@@ -30,8 +30,16 @@ def command() -> None:
     sys.exit(main())
 
 
+class _Parser(argparse.ArgumentParser):
+    """argparse with errors of one line."""
+
+    def error(self, message: str) -> NoReturn:
+        print(f'{self.prog}: {message}; {self.prog} --help says how', file=sys.stderr)
+        sys.exit(2)
+
+
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog='krang', description='Dynamics and torque control of real robots.')
+    parser = _Parser(prog='krang', description='Dynamics and torque control of real robots.')
     commands = parser.add_subparsers(required=True, metavar='COMMAND')
 
     listing = commands.add_parser('robots', help='list the shipped robots', epilog='example: krang robots')
