@@ -8,7 +8,8 @@ import sys
 
 import numpy as np
 import pytest
-from reference import anthropomorphic, krang, lagrange, otbot, pendubot, planar_2r
+from reference import lagrange
+from reference.robots import REFERENCE
 from tools import assert_close, states
 
 import krang_dynamics as kd
@@ -17,14 +18,6 @@ from krang_dynamics.lagrange.engine import CasadiEngine
 from krang_dynamics.lagrange.equations import derive as derive_equations
 from krang_dynamics.lagrange.generate import c_source, python_module
 from krang_dynamics.lagrange.numeric import evaluate
-
-REFERENCE = {
-    'krang': krang,
-    'otbot': otbot,
-    'pendubot': pendubot,
-    'planar_2r': planar_2r,
-    'anthropomorphic': anthropomorphic,
-}
 
 
 def numeric_of(robot, shipped):

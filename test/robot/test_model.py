@@ -3,18 +3,12 @@
 import numpy as np
 import pytest
 from reference import anthropomorphic, krang, lagrange, otbot, pendubot, planar_2r
+from reference.robots import REFERENCE
 from scipy.integrate import solve_ivp
 from tools import assert_close, relative_error, states
 
 import krang_dynamics as kd
 
-REFERENCE = {
-    'krang': krang,
-    'otbot': otbot,
-    'pendubot': pendubot,
-    'planar_2r': planar_2r,
-    'anthropomorphic': anthropomorphic,
-}
 COUNT = 1000
 CORIOLIS_COUNT = {'krang': 20}  # the Christoffel symbols of 17 joints by complex steps are dear
 every_robot = pytest.mark.parametrize('name', REFERENCE)
