@@ -89,7 +89,7 @@ def _pairs(robot: Robot, numeric: Numeric, q: Array, v: Array, a: Array) -> dict
 
 def _constrained_pairs(robot: Robot, numeric: Numeric, q: Array, v: Array) -> dict[str, tuple[Array, Array]]:
     """Constraints may be written in any basis: compare the projector on their rows and the motion."""
-    J, mine = robot.constraint_jacobian(q), np.atleast_2d(numeric('constraint_jacobian', q))
+    J, mine = robot.constraint_jacobian(q), numeric('constraint_jacobian', q)
     allowed = v - np.linalg.pinv(J) @ (J @ v)
     u = np.linspace(-1, 1, len(robot.actuated_joint_names))
     a = robot.forward_dynamics(q, allowed, u)

@@ -64,9 +64,8 @@ class Wrench(Term):
         self.settings = dict(settings)
         self.timeout = timeout  # [s]
         self._frames = set(robot.frames)
-        self._samples: dict[
-            str, tuple[Array, str, float]
-        ] = {}  # wrench that the robot shall apply, frame_id, arrival
+        # By end effector: the wrench that the robot shall apply, its frame_id, its arrival [s].
+        self._samples: dict[str, tuple[Array, str, float]] = {}
 
     def take(self, sample: WrenchSample, now: float) -> str | None:
         """Use a new wrench from now [s] on; the reason where it is refused."""

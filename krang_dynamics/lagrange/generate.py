@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import casadi as ca
 
 from ..errors import KrangError
-from .numeric import Numeric
+from .numeric import VECTORS, Numeric
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ def python_module(numeric: Numeric, robot: str) -> str:
         values = ', '.join('0.0' if value is None else f'v{value}' for value in outputs)
         rows, columns = function.size_out(0)
         # Values come column by column.
-        shaped = f'.reshape({columns}, {rows}).T' if columns > 1 or name.startswith('jacobian') else ''
+        shaped = '' if name in VECTORS else f'.reshape({columns}, {rows}).T'
         lines.append(f'    return np.array([{values}], dtype=float){shaped}')
         parts.append('\n'.join(lines) + '\n')
     return '\n\n'.join(parts)

@@ -16,6 +16,9 @@ from .equations import Equations, friction, inverse_dynamics, with_rotors
 
 Array = npt.NDArray[np.float64]
 
+# The functions that give one number per joint or row; all others give matrices.
+VECTORS = 'gravity friction inverse_dynamics constraint_bias forward_dynamics motor_torque'.split()
+
 
 @dataclass(frozen=True)
 class Drive:
@@ -37,7 +40,7 @@ class Numeric:
 
     def __call__(self, name: str, *arguments: Array) -> Array:
         result = np.array(self.functions[name](*arguments))
-        return result[:, 0] if result.shape[1] == 1 and not name.startswith('jacobian') else result
+        return result[:, 0] if name in VECTORS else result
 
     def operations(self, name: str) -> int:
         return int(self.functions[name].n_instructions())

@@ -88,7 +88,7 @@ def _shared_axes(robot: Robot, states: Array) -> list[str]:
         columns = [model.joints[parent].idx_v, model.joints[child].idx_v]
         same = True
         for q in states:
-            J = pin.computeJointJacobians(model, data, robot.model_position(q))[:, columns]
+            J = pin.computeJointJacobians(model, data, robot.joint_map.position(q))[:, columns]
             same &= bool(np.linalg.matrix_rank(J, tol=1e-9) < 2)
         if same:
             found.append(

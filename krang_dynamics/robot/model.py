@@ -121,6 +121,16 @@ class Robot:
         q, v = self._q(q), self._v(v)
         return np.zeros(0) if self._rolling is None else self._rolling.bias(q, v)
 
+    def saddle_matrix(self, q: Array) -> Array:
+        """[A J^T; J 0], A alone where nothing rolls; [otbot] section 6."""
+        A = self.mass_matrix(q)
+        if self._rolling is None:
+            return A
+        J, n = self.constraint_jacobian(q), self.nv
+        K = np.zeros((n + len(J), n + len(J)))
+        K[:n, :n], K[:n, n:], K[n:, :n] = A, J.T, J
+        return K
+
     def linearize(self, q: Array, v: Array, u: Array) -> tuple[Array, Array]:
         """A, B of x' = A x + B u about a state, x = (q, v), friction included, u in motor units.
 
@@ -244,10 +254,6 @@ class Robot:
     def __repr__(self) -> str:
         return f'Robot({self.name!r}, {self.nv} joints, {len(self.actuated_joint_names)} actuated)'
 
-    def model_position(self, q: Array) -> Array:
-        """q in the order of Pinocchio's `model`, for calls that Robot does not offer."""
-        return self._q(q)
-
     # -- inside ---------------------------------------------------------------------------------
 
     def _vector(self, what: str, value: Array) -> Array:
@@ -288,15 +294,9 @@ class Robot:
 
     def _solve_saddle(self, q: Array, force: Array, acceleration: Array) -> Array:
         """[A J^T; J 0]^-1 (force, acceleration)."""
-        K, right = self.mass_matrix(q), force
-        if self._rolling is not None:
-            A, J = K, self.constraint_jacobian(q)
-            n, m = self.nv, len(J)
-            K = np.zeros((n + m, n + m))
-            K[:n, :n], K[:n, n:], K[n:, :n] = A, J.T, J
-            right = np.concatenate([force, acceleration])
+        right = force if self._rolling is None else np.concatenate([force, acceleration])
         try:
-            return np.asarray(np.linalg.solve(K, right))
+            return np.asarray(np.linalg.solve(self.saddle_matrix(q), right))
         except np.linalg.LinAlgError:
             raise InputError(f'the equations of motion of {self.name} are singular at q = {q}') from None
 

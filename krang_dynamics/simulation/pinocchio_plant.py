@@ -47,25 +47,18 @@ class PinocchioPlant(Plant):
         robot = self.robot
         bias = robot.inverse_dynamics(q, v, self._still)
         right = np.concatenate([force - bias, -robot.constraint_bias(q, v)])
-        return np.linalg.solve(self._saddle_matrix(q), right)[: robot.nv]
-
-    def _saddle_matrix(self, q: Array) -> Array:
-        A, J = self.robot.mass_matrix(q), self.robot.constraint_jacobian(q)
-        n = len(A)
-        K = np.zeros((n + len(J), n + len(J)))
-        K[:n, :n], K[n:, :n], K[:n, n:] = A, J, J.T
-        return K
+        return np.linalg.solve(robot.saddle_matrix(q), right)[: robot.nv]
 
     def _rolling_part(self, v: Array) -> Array:
         """v without what breaks J v = 0, nearest in A: no drift, and an impact where wheels slip."""
         if not self.robot.config.rolling:
             return v
-        K, n = self._saddle_matrix(self._q), self.robot.nv
+        K, n = self.robot.saddle_matrix(self._q), self.robot.nv
         right = np.concatenate([self._still, K[n:, :n] @ v])
         return v - np.linalg.solve(K, right)[:n]
 
     def _dry_torque(self, force: Array, h: float) -> Array:
         n = self.robot.nv
-        response = np.asarray(np.linalg.inv(self._saddle_matrix(self._q)))[:n, :n]
+        response = np.asarray(np.linalg.inv(self.robot.saddle_matrix(self._q)))[:n, :n]
         a = self._acceleration(self._q, self._v, force)
         return held_torque(self._v, a, response, self._friction.coulomb, h)
