@@ -20,6 +20,10 @@ class ConfigError(KrangError):
     """A robot file has a missing, unknown or impossible entry."""
 
 
+class BagError(KrangError):
+    """A recording cannot be read or written, or does not hold what is asked of it."""
+
+
 class UnknownNameError(InputError):
     """A joint, frame or robot that does not exist; `valid` holds the names that do."""
 

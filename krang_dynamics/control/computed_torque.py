@@ -22,6 +22,10 @@ class ComputedTorque(Term):
         turns = [robot.urdf.joints[name].type == 'continuous' for name in robot.joint_names]
         self._turns = np.array(turns) if any(turns) else None
 
+    def adopt(self, other: Term) -> None:
+        assert isinstance(other, ComputedTorque)
+        self.kp, self.kd = other.kp, other.kd
+
     def torque(self, moment: Moment) -> Array:
         dynamics = moment.dynamics
         error = moment.q_d - moment.q

@@ -10,21 +10,20 @@ from ..errors import InputError, KrangError
 from ..robot.model import Robot
 from ..robot.payload import Payload
 from ..robot.urdf import Array
-from ..robot.validate import array, is_finite
+from ..robot.validate import is_finite
 from ..safety.limits import Limits
 from ..safety.machine import Fault, Mode
 from ..safety.safety import Safety
-from ..safety.samples import JointBuffer, JointSamples
-from ..safety.stopping import StopTorque, stop_damping
-from .dynamics import Dynamics
+from ..safety.samples import JointSamples
+from .body import Body
+from .drivers import Drivers
 from .observer import Observer
-from .settings import Settings, commanded_joints
-from .sum import build_terms
+from .settings import Settings, check_change, commanded_joints, stop_rate
+from .sources import ImuSample, OdomSample
+from .sum import build_terms, retune
 from .term import Moment, Term
 from .trajectory import JointTrajectory, Reference
 from .wrench import Wrench, WrenchSample
-
-LARGEST_GRAVITY = 30.0  # more is no measurement, and would throw the arm up [m/s2]
 
 
 @dataclass(slots=True)
@@ -34,16 +33,26 @@ class Inputs:
     time: float  # steady clock [s]
     clock: float  # the node's clock, which stamps are on [s]
     samples: Sequence[JointSamples] = ()
+    imu: Sequence[ImuSample] = ()
+    odom: Sequence[OdomSample] = ()
     trajectory: JointTrajectory | None = None
     wrenches: Sequence[WrenchSample] = ()
-    gravity: Array | None = None  # measured direction and size, root link's axes [m/s2]
+    # These four together are one change, made whole or not at all.
+    gravity: Array | None = None  # direction and size, root link's axes [m/s2]
     payloads: Sequence[Payload] | None = None  # all that is carried from now on
-    limits: Mapping[str, object] | None = None  # changes, all of them or none
+    limits: Mapping[str, object] | None = None
+    settings: Settings | None = None  # as before, but for what may change while it runs
     enable: bool | None = None  # True and False are requests
     clear_fault: bool = False
     deadman: bool | None = None  # a heartbeat that has just come
     emergency_stop: bool | None = None
     other_publisher: bool = False  # somebody else commands the same motors
+
+    @property
+    def has_change(self) -> bool:
+        """Whether load, gravity, limits or settings are to be others."""
+        changes = (self.gravity, self.payloads, self.limits, self.settings)
+        return any(change is not None for change in changes)
 
 
 @dataclass(slots=True)
@@ -53,10 +62,13 @@ class Outputs:
     mode: Mode
     fault: Fault | None
     torque: Array | None = None  # the command over joint_names [N m]
-    command: Array | None = None  # the same over command_joints, in the drivers' unit
+    command: Array | None = None  # the same for the drivers, in their order and unit
     terms: dict[str, Array] = field(default_factory=dict)  # each term by itself [N m]
     refused: list[str] = field(default_factory=list)  # what was not taken, and why
     limited: bool = False  # whether a limit held the command back
+    external: Array | None = None  # torque of the surroundings, where an observer estimates it [N m]
+    contact: str = 'none'  # what the observer makes of it: none, contact or collision
+    reference: tuple[Array, Array] | None = None  # desired q and v of this step, overwritten by the next
 
 
 class TorqueController:
@@ -65,21 +77,18 @@ class TorqueController:
     def __init__(self, robot: Robot, settings: Settings) -> None:
         self.robot = robot
         self.settings = settings
-        self.command_joints = commanded_joints(robot, settings)
+        self.drivers = Drivers(robot, commanded_joints(robot, settings), settings.command_unit)
+        self.command_joints = self.drivers.joints
         self.limits = Limits.of(robot)
+        rate = stop_rate(robot, settings, self.drivers.joints)
+        self.limits.stop_rate = self.limits.stop_rate if rate is None else rate
         self.reference = Reference(robot, settings.reference_timeout)
         self.terms: list[Term] = build_terms(robot, settings)
-        self.dynamics = Dynamics(robot, coriolis=any(isinstance(t, Observer) for t in self.terms))
-        self._stop_damping = stop_damping(robot)
+        observes = any(isinstance(term, Observer) for term in self.terms)
+        self.body = Body(robot, settings, self.drivers, coriolis=observes)
+        self.dynamics, self._buffer = self.body.dynamics, self.body.buffer
         commanded = np.isin(robot.joint_names, self.command_joints).astype(float)
-        rows = [robot.joint_names.index(name) for name in self.command_joints]
-        self._order = None if rows == list(range(robot.nv)) else np.array(rows, dtype=int)
-        self._supply = _supply(robot, self.command_joints)
-        stop = robot.config.stop
-        if settings.stop_policy is not None:
-            stop = replace(stop, policy=settings.stop_policy)
-        self.safety = Safety(robot, self.limits, stop, settings.ramp_time, commanded)
-        self._buffer = JointBuffer(robot.joint_names, settings.missing_velocity)
+        self.safety = Safety(robot, self.limits, settings.stop(robot), settings.ramp_time, commanded)
         self._wrench = next((t for t in self.terms if isinstance(t, Wrench)), None)
         self._observer = next((t for t in self.terms if isinstance(t, Observer)), None)
         self._applied = np.zeros(robot.nv)
@@ -90,6 +99,11 @@ class TorqueController:
         self._moment: float | None = None  # of the state that the terms saw last
         zero = np.zeros(robot.nv)
         self._now = Moment(0.0, 0.0, zero, zero, zero, zero, zero, zero, zero, zero, self.dynamics)
+
+    @property
+    def strangers(self) -> set[str]:
+        """Names of joints that came in states and that the robot does not have."""
+        return self._buffer.extra
 
     # -- the one function ------------------------------------------------------------------------------
 
@@ -111,7 +125,7 @@ class TorqueController:
                 self._watch(inputs, late or stale)
             if stale is None:
                 torque = self._evaluate(inputs, stamped is not None, terms)
-                stop = self._stop_torque()
+                stop = self.body.stop_torque()
         except Exception as error:  # a bad turn never throws into the loop: it ends in the stop policy
             self.safety.trip(inputs.time, Fault('exception', f'{type(error).__name__}: {error}'))
         command = self.safety.step(inputs.time, stamped, torque, stop)
@@ -126,55 +140,44 @@ class TorqueController:
             terms,
             refused,
             self.safety.limited,
+            *self._felt(),
+            (self._now.q_d, self._now.v_d) if terms else None,
         )
 
     # -- what comes in ---------------------------------------------------------------------------------
 
     def _take(self, inputs: Inputs, refused: list[str]) -> float | None:
         """Merge all that has come; how far the stamps went on [s], None without a new state."""
-        self._buffer.begin_step()
-        for sample in inputs.samples:
-            _note(refused, self._buffer.take(sample, inputs.time, inputs.clock))
+        went_on = self.body.take(inputs, refused)
         for wrench in inputs.wrenches:
             if self._wrench is None:
                 refused.append('a wrench came, but wrench is not among the terms')
             else:
                 _note(refused, self._wrench.take(wrench, inputs.time))
-        if inputs.payloads is not None:
-            self._carry(inputs.payloads, refused)
-        if inputs.gravity is not None:
-            self._lean(inputs.gravity, refused)
-        if inputs.limits is not None:
-            self._restrict(inputs.limits, refused)
+        if inputs.has_change:
+            self._change(inputs, refused)
         if inputs.trajectory is not None:
             self._follow(inputs.trajectory, inputs.time, refused)
-        return self._buffer.went_on
+        return went_on
 
-    def _carry(self, payloads: Sequence[Payload], refused: list[str]) -> None:
-        """Another load in the hands; none at all gives the torques of before to the last bit."""
+    def _change(self, inputs: Inputs, refused: list[str]) -> None:
+        """Another load, gravity, limits or settings: all of them or, where one cannot be, none."""
         try:
-            robot = self.robot.carrying(payloads)
+            load = self.body.load(inputs.payloads, inputs.gravity)
+            limits = self.limits.checked(self.robot, inputs.limits or {})
+            if inputs.settings is not None:
+                check_change(self.settings, inputs.settings)
+                retune(self.terms, self.robot, inputs.settings)
         except KrangError as error:
-            refused.append(f'payload: {error}')
+            refused.append(str(error))
             return
-        gravity = self.dynamics.model_gravity()
-        self.dynamics = self._now.dynamics = Dynamics(robot, coriolis=self._observer is not None)
-        self.dynamics.set_gravity(gravity)
-
-    def _restrict(self, changes: Mapping[str, object], refused: list[str]) -> None:
-        try:
-            self.limits.set(self.robot, **changes)
-        except KrangError as error:
-            refused.append(str(error))
-
-    def _lean(self, gravity: Array, refused: list[str]) -> None:
-        try:
-            size = float(np.linalg.norm(array('gravity', gravity, (3,))))
-            if size > LARGEST_GRAVITY:
-                raise InputError(f'gravity is {size:.4g} m/s2; at most {LARGEST_GRAVITY:g} can be meant')
-            self.dynamics.set_gravity(gravity)
-        except InputError as error:
-            refused.append(str(error))
+        self.body.carry(load)
+        self.dynamics = self._now.dynamics = self.body.dynamics
+        self.limits.adopt(limits)
+        if inputs.settings is not None:
+            self.settings = inputs.settings
+            self.safety.ramp_time = inputs.settings.ramp_time
+            self.reference.timeout = inputs.settings.reference_timeout
 
     def _follow(self, trajectory: JointTrajectory, now: float, refused: list[str]) -> None:
         if not self.safety.is_driving:
@@ -328,36 +331,20 @@ class TorqueController:
         if observer is not None and observer.settings.reaction == 'stop' and observer.event() == 'collision':
             self.safety.trip(now, Fault('collision', f'external torque {observer.largest():.1f} N m'))
 
-    def _stop_torque(self) -> StopTorque:
-        gravity = self.dynamics.gravity
-        if self.settings.hardware_compensates_gravity:
-            gravity = np.zeros_like(gravity)
-        return StopTorque(gravity, self._buffer.v, self._stop_damping)
+    def _felt(self) -> tuple[Array | None, str]:
+        observer = self._observer
+        return (None, 'none') if observer is None else (observer.external, observer.event())
 
     def _driver(self, torque: Array) -> Array:
-        """The command in the drivers' order and unit, finite and within the supply.
+        """The command in the drivers' order and unit.
 
         The last one is zero: volts against the speed of a moving motor would keep it moving.
         """
         if not self.safety.is_sending:
-            return np.zeros(len(self.command_joints))
-        command = self.robot.motors.command(torque, self._buffer.v)
-        if self._order is not None:
-            command = command[self._order]
-        if not is_finite(command):
-            command = np.where(np.isfinite(command), command, 0.0)
-        if self._supply is None:
-            return command
-        return np.minimum(np.maximum(command, -self._supply), self._supply)
+            return np.zeros(len(self.drivers.names))
+        return self.drivers.command(torque, self._buffer.v)
 
 
 def _note(refused: list[str], reason: str | None) -> None:
     if reason:
         refused.append(reason)
-
-
-def _supply(robot: Robot, joints: Sequence[str]) -> Array | None:
-    """The amplifiers' voltage per joint, where the drivers take volts."""
-    if robot.config.command_unit != 'voltage':
-        return None
-    return np.array([robot.config.joints[name].motor.supply for name in joints], dtype=float)

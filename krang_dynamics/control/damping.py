@@ -12,5 +12,9 @@ class Damping(Term):
     def __init__(self, damping: Array) -> None:
         self.damping = damping
 
+    def adopt(self, other: Term) -> None:
+        assert isinstance(other, Damping)
+        self.damping = other.damping
+
     def torque(self, moment: Moment) -> Array:
         return -self.damping * moment.v

@@ -1,10 +1,12 @@
 """Momentum observer: the external torque on every joint, without a force sensor."""
 
 from dataclasses import dataclass
+from math import inf
 from typing import Literal
 
 import numpy as np
 
+from ..errors import InputError
 from ..robot.model import Robot
 from ..robot.urdf import Array
 from .term import Moment, Term
@@ -20,6 +22,16 @@ class ObserverSettings:
     contact: float = 5.0
     collision: float = 30.0
     reaction: Literal['none', 'stop'] = 'none'
+
+    def __post_init__(self) -> None:
+        if not 0 < self.gain < inf:
+            raise InputError(f'observer.gain is {self.gain} rad/s; it must be positive')
+        if not (self.contact >= 0 and self.collision >= 0):
+            raise InputError(
+                f'observer.contact {self.contact} and collision {self.collision} N m must be 0 or more'
+            )
+        if self.reaction not in ('none', 'stop'):
+            raise InputError(f'observer.reaction is {self.reaction!r}; it must be none or stop')
 
 
 class Observer(Term):
@@ -41,6 +53,11 @@ class Observer(Term):
     def reset(self) -> None:
         self._known = None
         self.external = np.zeros_like(self._zero)
+
+    def adopt(self, other: Term) -> None:
+        assert isinstance(other, Observer)
+        self.settings = other.settings
+        self._known = None  # the integral begins anew from the present estimate
 
     def torque(self, moment: Moment) -> Array:
         dynamics, v = moment.dynamics, moment.v
@@ -65,6 +82,8 @@ class Observer(Term):
 
     def event(self) -> Literal['none', 'contact', 'collision']:
         """What the largest external torque says."""
+        if self.external.dot(self.external) <= self.settings.contact**2:  # the usual case, at little cost
+            return 'none'
         largest = self.largest()
         if not largest <= self.settings.collision:  # also where it is not a number
             return 'collision'

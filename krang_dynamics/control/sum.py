@@ -1,5 +1,7 @@
 """From a list of names to the terms whose sum goes to the motors."""
 
+from collections.abc import Sequence
+
 from ..errors import InputError, UnknownNameError
 from ..robot.model import Robot
 from .balance import Balance
@@ -24,6 +26,14 @@ def build_terms(robot: Robot, settings: Settings) -> list[Term]:
     if not names or len(set(names)) < len(names):
         raise InputError(f'terms is {list(names)}; name each term once, and at least one')
     return [_build(name, robot, settings) for name in names]
+
+
+def retune(terms: Sequence[Term], robot: Robot, settings: Settings) -> None:
+    """Put other settings in force, in all terms or, where one of them is wrong, in none."""
+    tunable = [term for term in terms if isinstance(term, (ComputedTorque, Damping, Wrench, Observer))]
+    tuned = [_build(term.name, robot, settings) for term in tunable]
+    for old, new in zip(tunable, tuned, strict=True):
+        old.adopt(new)
 
 
 def _build(name: str, robot: Robot, settings: Settings) -> Term:

@@ -35,3 +35,6 @@ class Term(ABC):
 
     def reset(self) -> None:  # noqa: B027
         """Forget the past, as at enable; terms without a past have nothing to forget."""
+
+    def adopt(self, other: 'Term') -> None:  # noqa: B027
+        """Take over the settings of another term of the same kind, and keep one's own past."""

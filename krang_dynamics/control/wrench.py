@@ -1,7 +1,7 @@
 """Wrench to torque: Gamma = sum of J^T f, [krang] eq. 16, for any number of frames."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf, sqrt
 from typing import Literal
 
@@ -27,6 +27,12 @@ class WrenchSample:
     frame_id: str
     wrench: Array
     arrival: float  # steady [s]
+
+    def moved(self, frame_id: str, rotation: Array, translation: Array) -> 'WrenchSample':
+        """The same wrench in the axes and at the origin of another frame, given the pose in it [m]."""
+        force = rotation @ self.wrench[:3]
+        moment = rotation @ self.wrench[3:] + np.cross(translation, force)
+        return replace(self, frame_id=frame_id, wrench=np.concatenate([force, moment]))
 
 
 @dataclass
@@ -61,6 +67,8 @@ class Wrench(Term):
                     f'wrench.{frame}.convention is {setting.convention!r}; it must be applied_by_robot or '
                     'applied_on_robot, and has no default'
                 )
+            if not (setting.max_force >= 0 and setting.max_moment >= 0):
+                raise InputError(f'wrench.{frame}: max_force and max_moment must be 0 or more')
         self.settings = dict(settings)
         self.timeout = timeout  # [s]
         self._frames = set(robot.frames)
@@ -83,6 +91,10 @@ class Wrench(Term):
 
     def reset(self) -> None:
         self._samples.clear()
+
+    def adopt(self, other: Term) -> None:
+        assert isinstance(other, Wrench)
+        self.settings, self.timeout = other.settings, other.timeout
 
     def torque(self, moment: Moment) -> Array:
         torque = np.zeros(len(moment.q))

@@ -1,10 +1,10 @@
 """A robot file against its URDF: every name must exist, and nothing may contradict itself."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from math import isclose, isfinite
 
 from ..errors import ConfigError, suggestion
-from .config import JointConfig, MotorConfig, RobotConfig
+from .config import JointConfig, MotorConfig, RobotConfig, Unit
 from .urdf import Urdf
 
 # What a motor must declare before a torque can be turned into the driver's unit.
@@ -19,6 +19,7 @@ def check(config: RobotConfig, urdf: Urdf, source: str) -> None:
     """Raise ConfigError, naming `source` and the key, for the first entry that cannot be meant."""
     try:
         _check_joints(config, urdf)
+        check_constants(config.command_unit, config.joints)
         _check_home(config, urdf)
         _check_names('friction.viscous', config.friction.viscous, config.joints)
         _check_names('friction.coulomb', config.friction.coulomb, config.joints)
@@ -40,21 +41,20 @@ def _check_joints(config: RobotConfig, urdf: Urdf) -> None:
         key = f'joints.{name}'
         if not joint.driven and (joint.nominal_torque is not None or joint.motor != MotorConfig()):
             raise ConfigError(f'{key} is not driven, so it has neither nominal_torque nor motor')
-        _check_torque_and_motor(key, joint, config, urdf.joints[name].effort)
+        peak = urdf.joints[name].effort
+        if joint.nominal_torque is not None and joint.nominal_torque > peak:
+            raise ConfigError(
+                f'{key}.nominal_torque {joint.nominal_torque} exceeds the URDF effort {peak}; '
+                'the URDF holds the peak'
+            )
 
 
-def _check_torque_and_motor(key: str, joint: JointConfig, config: RobotConfig, peak: float) -> None:
-    if joint.nominal_torque is not None and joint.nominal_torque > peak:
-        raise ConfigError(
-            f'{key}.nominal_torque {joint.nominal_torque} exceeds the URDF effort {peak}; '
-            'the URDF holds the peak'
-        )
-    if joint.driven:
-        for constant in NEEDED_CONSTANTS[config.command_unit]:
+def check_constants(unit: Unit, joints: Mapping[str, JointConfig]) -> None:
+    """Refuse a unit of the drivers that the motors of driven joints do not declare enough for."""
+    for name, joint in joints.items():
+        for constant in NEEDED_CONSTANTS[unit] if joint.driven else ():
             if getattr(joint.motor, constant) is None:
-                raise ConfigError(
-                    f'{key}.motor.{constant} is missing; command_unit {config.command_unit} needs it'
-                )
+                raise ConfigError(f'joints.{name}.motor.{constant} is missing; command_unit {unit} needs it')
 
 
 def _check_home(config: RobotConfig, urdf: Urdf) -> None:

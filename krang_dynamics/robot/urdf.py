@@ -95,11 +95,7 @@ class Urdf:
         for link in self.links.values():
             element = SubElement(robot, 'link', name=link.name)
             if link.mass:
-                inertial = SubElement(element, 'inertial')
-                SubElement(inertial, 'origin', xyz=_text(link.com))
-                SubElement(inertial, 'mass', value=repr(link.mass))
-                entries = zip(INERTIA_KEYS, link.inertia[np.triu_indices(3)].tolist(), strict=True)
-                SubElement(inertial, 'inertia', {key: repr(value) for key, value in entries})
+                add_inertial(element, link.mass, link.com, link.inertia)
         for joint in self.joints.values():
             robot.append(_kinematic_joint(joint))
         return ElementTree.tostring(robot, encoding='unicode')
@@ -329,6 +325,15 @@ class Urdf:
                     f'joint {joint.name!r} moves links without mass ({joint.child!r} and beyond); '
                     'give one of them an <inertial>, or make the joint fixed'
                 )
+
+
+def add_inertial(link: Element, mass: float, com: Array, inertia: Array) -> None:
+    """Give a <link> its mass [kg], centre of mass [m] and inertia there [kg m2], in the link's axes."""
+    inertial = SubElement(link, 'inertial')
+    SubElement(inertial, 'origin', xyz=_text(com))
+    SubElement(inertial, 'mass', value=repr(mass))
+    entries = zip(INERTIA_KEYS, inertia[np.triu_indices(3)].tolist(), strict=True)
+    SubElement(inertial, 'inertia', {key: repr(value) for key, value in entries})
 
 
 def _kinematic_joint(joint: Joint) -> Element:

@@ -1,5 +1,6 @@
 """The limits in force, per joint."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,6 +11,8 @@ from ..robot.urdf import Array
 from ..robot.validate import joint_vector
 
 OVERSPEED = 1.2  # default fault threshold, in speed limits: a reference may use all of the limit
+CHANGEABLE = ('effort', 'effort_rate', 'velocity', 'position_margin', 'following_error')
+FASTEST = 1e4  # of a joint that has no speed limit [rad/s]
 RATE = 10.0  # default torque rates, in effort limits per second
 
 
@@ -33,26 +36,42 @@ class Limits:
         if not np.isfinite(effort).all():
             joint = robot.joint_names[int(np.argmin(np.isfinite(effort)))]
             raise InputError(f'joint {joint!r} has no effort limit; give one in the URDF or the robot file')
-        rates = [robot.config.joints[name].effort_rate for name in robot.joint_names]
-        rate = np.array([RATE * e if r is None else r for r, e in zip(rates, effort, strict=True)])
+        rate = default_rate(robot, effort)
         return cls(
             effort=effort,
             effort_rate=rate,
             stop_rate=rate.copy(),
-            velocity=OVERSPEED * robot.velocity_limits,
+            velocity=np.minimum(OVERSPEED * robot.velocity_limits, FASTEST),
             position_margin=np.zeros(robot.nv),
             peak=peak,
         )
 
     def set(self, robot: Robot, **changes: object) -> None:
         """Change some limits together or not at all; effort never above the URDF's."""
-        checked = {}
+        self.adopt(self.checked(robot, changes))
+
+    def checked(self, robot: Robot, changes: Mapping[str, object]) -> dict[str, Array | None]:
+        """Changes that may be adopted, or InputError; a following error of None is not watched."""
+        checked: dict[str, Array | None] = {}
         for name, value in changes.items():
-            if name not in ('effort', 'effort_rate', 'velocity', 'position_margin', 'following_error'):
+            if name not in CHANGEABLE:
                 raise InputError(f'limits has no {name!r}')
+            if name == 'following_error' and value is None:
+                checked[name] = None
+                continue
             array = joint_vector(f'limits.{name}', value, robot.joint_names, (robot.nv,)).copy()
             if (array < 0).any():
                 raise InputError(f'limits.{name} is {array.tolist()}; limits are 0 or more')
             checked[name] = np.minimum(array, self.peak) if name == 'effort' else array
-        for name, array in checked.items():
+        return checked
+
+    def adopt(self, changes: Mapping[str, Array | None]) -> None:
+        """Put checked changes in force."""
+        for name, array in changes.items():
             setattr(self, name, array)
+
+
+def default_rate(robot: Robot, effort: Array) -> Array:
+    """The robot file's effort rates [N m/s], ten efforts [N m] per second where it gives none."""
+    rates = [robot.config.joints[name].effort_rate for name in robot.joint_names]
+    return np.array([RATE * e if r is None else r for r, e in zip(rates, effort, strict=True)])

@@ -24,8 +24,7 @@ class Loop:
         robot = self.controller.robot
         self.robot = robot
         self._driven = [robot.joint_names.index(name) for name in robot.actuated_joint_names]
-        self._order = [robot.joint_names.index(name) for name in self.controller.command_joints]
-        self.command = np.zeros(robot.nv)  # what the drivers hold, in their unit
+        self.command = np.zeros(len(self.controller.drivers.names))  # what the drivers hold, in their unit
         self.effort = np.zeros(robot.nv)  # what is measured [N m]
 
     @property
@@ -42,8 +41,8 @@ class Loop:
         samples = [self.sample()] if with_state else []
         self.outputs = self.controller.step(Inputs(self.now, self.now, samples, **inputs))
         if self.outputs.command is not None:
-            self.command[self._order] = self.outputs.command
-        self.effort = self.plant.robot.motors.torque(self.command, self.plant.v)
+            self.command = self.outputs.command
+        self.effort = self.controller.drivers.torque(self.command, self.plant.v)
         self.history.append(
             (self.plant.time, self.plant.q, self.plant.v, self.outputs.torque, self.outputs.mode)
         )

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 from closed_loop import Loop
-from references import figure_of_eight
 
 import krang_dynamics as kd
 from krang_dynamics.control.controller import TorqueController
 from krang_dynamics.control.settings import Settings
+from krang_dynamics.demo.motions import figure_of_eight
 from krang_dynamics.safety.machine import Mode
 from krang_dynamics.simulation import ContactPlant, PinocchioPlant
 

@@ -1,0 +1,190 @@
+"""Between joints and the motor drivers that move them, by the robot file's `actuators`."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import isclose, nan
+
+import numpy as np
+
+from ..errors import InputError, UnknownNameError
+from ..robot.config import ActuatorConfig, Unit
+from ..robot.consistency import check_constants
+from ..robot.model import Robot
+from ..robot.motor import Motors
+from ..robot.urdf import Array
+from ..robot.validate import is_finite
+from ..safety.samples import MOST_LISTS, Indices, JointSamples
+
+
+class Drivers:
+    """The drivers of the joints that get torque; `names` is their order in a command.
+
+    An entry of command_joints is a joint, which stands for all its drivers, or a driver. A name that is
+    both means the joint. The unit is the robot's unless another is given.
+    """
+
+    def __init__(self, robot: Robot, command_joints: Sequence[str], unit: Unit | None = None) -> None:
+        chosen = _chosen(robot.config.actuators, command_joints)
+        self.names = tuple(actuator.name for actuator in chosen)
+        self.joints = tuple(dict.fromkeys(actuator.joint for actuator in chosen))
+        self._reader = _Reader(robot)
+        self.unit = unit = unit or robot.config.command_unit
+        joints = robot.config.joints
+        check_constants(unit, joints)
+        motors = Motors([joints[name] for name in robot.joint_names], unit)
+        # Each driver gives tau = gain * command - drag * v at the joint.
+        self._rows = np.array([robot.joint_names.index(a.joint) for a in chosen], dtype=np.intp)
+        ratio = np.array([a.ratio for a in chosen])  # a driver that takes N m means its own shaft's
+        gain = ratio if unit == 'torque' else motors.gain[self._rows]
+        gain = gain * np.array([a.sign for a in chosen])
+        drag = motors.drag[self._rows]
+        self._per_torque = np.array([a.share for a in chosen]) / gain
+        self._per_speed = drag * (1 / gain) if drag.any() else None  # speed is not shared
+        self._gain = np.zeros((robot.nv, len(chosen)))
+        self._gain[self._rows, np.arange(len(chosen))] = gain
+        self._drag = np.bincount(self._rows, drag, robot.nv)
+        supplies = [joints[a.joint].motor.supply for a in chosen]
+        self._supply = np.array(supplies, dtype=float) if unit == 'voltage' else None
+
+    def command(self, torque: Array, v: Array) -> Array:
+        """Command [N m, A or V] over `names` for torque [N m] and v [rad/s] over the robot's joints."""
+        command = torque[self._rows] * self._per_torque
+        if self._per_speed is not None:
+            command += v[self._rows] * self._per_speed
+        return self._possible(command)
+
+    def torque(self, command: Array, v: Array) -> Array:
+        """Torque [N m] over the robot's joints that a command over `names` gives; 0 at all others."""
+        return np.asarray(self._gain @ self._possible(command) - self._drag * v)
+
+    def joint_samples(self, sample: JointSamples) -> JointSamples:
+        """A message by drivers' names as one by joints': q = sign * q_driver / ratio + offset.
+
+        Effort is N m at the driver's shaft. Names of no driver stay as they are, and so does a message
+        with a name twice or with fields of wrong lengths, for the JointBuffer to refuse.
+        """
+        return self._reader.joint_samples(sample)
+
+    def _possible(self, command: Array) -> Array:
+        """Finite, 0 where it was not, and within the supply."""
+        if not is_finite(command):
+            command = np.where(np.isfinite(command), command, 0.0)
+        if self._supply is None:
+            return command
+        return np.minimum(np.maximum(command, -self._supply), self._supply)
+
+
+@dataclass(frozen=True)
+class _Translation:
+    """What to take of a message by drivers' names, row by row of the message by joints'."""
+
+    names: tuple[str, ...]
+    rows: Indices
+    scale: Array  # joint turns per driver turn, signed
+    offset: Array  # [rad] or [m]
+    effort_rows: Indices  # all drivers of the first joint, then all of the second, ...
+    effort_scale: Array  # NaN where one of a joint's drivers is missing
+    effort_start: Indices  # where each joint's drivers begin
+
+    def is_identity(self, names: tuple[str, ...]) -> bool:
+        plain = (self.scale == 1).all() and (self.offset == 0).all() and (self.effort_scale == 1).all()
+        return bool(plain) and self.names == names
+
+
+class _Reader:
+    """Reads drivers' messages; how to read one is found out once for each list of names."""
+
+    def __init__(self, robot: Robot) -> None:
+        config = robot.config
+        self._actuators = {actuator.name: actuator for actuator in config.actuators}
+        self._joints = config.joints
+        self._translations: dict[tuple[str, ...], _Translation | None] = {}
+        self._names: Sequence[str] = ()  # of the last message, and how to read it
+        self._translation: _Translation | None = None
+        # Where the drivers, all together, speak of joints, any of them do.
+        self._has_nothing_to_do = self._translate(tuple(self._actuators)) is None
+
+    def joint_samples(self, sample: JointSamples) -> JointSamples:
+        if self._has_nothing_to_do:
+            return sample
+        if sample.names is not self._names or not isinstance(sample.names, tuple):
+            self._names, self._translation = sample.names, self._find(tuple(sample.names))
+        new, count = self._translation, len(sample.names)
+        position, velocity, effort = sample.position, sample.velocity, sample.effort
+        if new is None or len(position) != count:
+            return sample
+        if len(velocity) not in (0, count) or len(effort) not in (0, count):
+            return sample
+        if len(velocity):
+            velocity = velocity[new.rows] * new.scale
+        if len(effort):
+            effort = np.add.reduceat(effort[new.effort_rows] * new.effort_scale, new.effort_start)
+        position = position[new.rows] * new.scale + new.offset
+        return JointSamples(new.names, position, velocity, effort, sample.stamp, sample.arrival)
+
+    def _find(self, names: tuple[str, ...]) -> _Translation | None:
+        if names not in self._translations:
+            if len(self._translations) >= MOST_LISTS:  # nobody has that many publishers
+                self._translations.clear()
+            self._translations[names] = self._translate(names)
+        return self._translations[names]
+
+    def _translate(self, names: tuple[str, ...]) -> _Translation | None:
+        """How to read a message with these names; None: as it is."""
+        if len(set(names)) < len(names):
+            return None
+        groups = [group for name in names if (group := self._group(name, names))]
+        first = [group[0] for group in groups]
+        drivers = [actuator for group in groups for actuator in group]
+        translation = _Translation(
+            tuple(actuator.joint for actuator in first),
+            np.array([names.index(a.name) for a in first], dtype=np.intp),
+            np.array([a.sign / a.ratio for a in first]),
+            np.array([a.offset for a in first]),
+            np.array([names.index(a.name) for a in drivers], dtype=np.intp),
+            np.array([scale for group in groups for scale in _effort_scales(group)]),
+            np.cumsum([0, *map(len, groups)], dtype=np.intp)[:-1],
+        )
+        return None if translation.is_identity(names) else translation
+
+    def _group(self, name: str, names: tuple[str, ...]) -> list[ActuatorConfig]:
+        """The drivers that together make the joint which `name` brings; none where it brings nothing."""
+        actuator = self._actuators.get(name)
+        as_it_is = [ActuatorConfig(name, name)]
+        if actuator is None:
+            return as_it_is
+        if self._joints[actuator.joint].state != 'joint_states':
+            # It is no joint's state: a name that the robot does not know is ignored later.
+            return [] if name in self._joints else as_it_is
+        present = [a for a in self._actuators.values() if a.joint == actuator.joint and a.name in names]
+        return present if present[0] is actuator else []
+
+
+def _effort_scales(group: Sequence[ActuatorConfig]) -> list[float]:
+    """Torque at the joint per torque of each driver; not known where the shares do not make a whole."""
+    is_whole = isclose(sum(actuator.share for actuator in group), 1.0)
+    return [actuator.sign * actuator.ratio if is_whole else nan for actuator in group]
+
+
+def _chosen(actuators: Sequence[ActuatorConfig], command_joints: Sequence[str]) -> list[ActuatorConfig]:
+    """The drivers that command_joints means, in its order; all of a joint or none."""
+    by_name = {actuator.name: actuator for actuator in actuators}
+    chosen: list[ActuatorConfig] = []
+    for entry in command_joints:
+        of_joint = [actuator for actuator in actuators if actuator.joint == entry]
+        if not of_joint and entry not in by_name:
+            valid = dict.fromkeys([*(actuator.joint for actuator in actuators), *by_name])
+            raise UnknownNameError('driven joint or driver in command_joints:', entry, valid)
+        for actuator in of_joint or [by_name[entry]]:
+            if actuator in chosen:
+                raise InputError(
+                    f'command_joints: {entry!r} is there twice; name each joint once, or each of its drivers'
+                )
+            chosen.append(actuator)
+    for actuator in actuators:
+        if actuator not in chosen and any(other.joint == actuator.joint for other in chosen):
+            raise InputError(
+                f'command_joints: driver {actuator.name!r} is missing; joint {actuator.joint!r} needs all '
+                'of its drivers'
+            )
+    return chosen

@@ -1,0 +1,77 @@
+"""From ROS messages, whichever library read them, to what the controller takes, and nothing else."""
+
+from typing import Any
+
+import numpy as np
+
+from ..errors import InputError
+from ..robot.urdf import Array
+from .sources import ImuSample, OdomSample
+from .trajectory import JointTrajectory
+from .wrench import WrenchSample
+
+
+def seconds(stamp: Any) -> float:
+    """builtin_interfaces/Time or Duration [s]."""
+    return float(stamp.sec + 1e-9 * stamp.nanosec)
+
+
+def imu_sample(message: Any, arrival: float) -> ImuSample:
+    """sensor_msgs/Imu; refused where it says that it has no orientation."""
+    if message.orientation_covariance[0] == -1:
+        raise InputError('imu: the message says that it has no orientation')
+    return ImuSample(
+        _quaternion(message.orientation),
+        _vector(message.angular_velocity),
+        seconds(message.header.stamp),
+        arrival,
+    )
+
+
+def odom_sample(message: Any, arrival: float) -> OdomSample:
+    """nav_msgs/Odometry: pose in the world, twist in the axes of the body."""
+    pose, twist = message.pose.pose, message.twist.twist
+    return OdomSample(
+        pose.position.x,
+        pose.position.y,
+        _quaternion(pose.orientation),
+        _vector(twist.linear),
+        _vector(twist.angular),
+        seconds(message.header.stamp),
+        arrival,
+    )
+
+
+def wrench_sample(frame: str, message: Any, arrival: float) -> WrenchSample:
+    """geometry_msgs/WrenchStamped for an end effector."""
+    wrench = np.concatenate([_vector(message.wrench.force), _vector(message.wrench.torque)])
+    return WrenchSample(frame, message.header.frame_id, wrench, arrival)
+
+
+def joint_trajectory(message: Any) -> JointTrajectory:
+    """trajectory_msgs/JointTrajectory; a field must be in all points or in none."""
+    points = message.points
+    return JointTrajectory(
+        tuple(message.joint_names),
+        np.array([seconds(point.time_from_start) for point in points]),
+        _rows('positions', [point.positions for point in points]),
+        *(
+            _rows(name, rows) if any(len(row) for row in rows) else None
+            for name in ('velocities', 'accelerations', 'effort')
+            for rows in [[getattr(point, name) for point in points]]
+        ),
+    )
+
+
+def _rows(name: str, rows: list[Any]) -> Array:
+    if len({len(row) for row in rows}) > 1:
+        raise InputError(f'trajectory: {name} is not of the same length in all points')
+    return np.array([np.asarray(row, dtype=float) for row in rows])
+
+
+def _quaternion(q: Any) -> Array:
+    return np.array([q.x, q.y, q.z, q.w])
+
+
+def _vector(v: Any) -> Array:
+    return np.array([v.x, v.y, v.z])

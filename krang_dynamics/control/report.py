@@ -1,0 +1,54 @@
+"""The start-up report: what an engineer reads before the first enable."""
+
+from ..robot.model import Robot
+from ..text import number, table
+from .controller import TorqueController
+
+UNITS = {'torque': 'N m', 'current': 'A', 'voltage': 'V'}
+
+
+def startup_report(controller: TorqueController) -> list[str]:
+    """Joint by joint: which state feeds which driver, which effort limit won; gravity and stop policy."""
+    robot, settings = controller.robot, controller.settings
+    stop = settings.stop(robot)
+    return [
+        f'{robot.name}: {" + ".join(settings.terms)}',
+        *table(
+            ('joint', 'state from', 'driver', 'effort limit [N m]', 'set by', 'rate [N m/s]'),
+            [_row(controller, i, joint) for i, joint in enumerate(robot.joint_names)],
+        ),
+        f'command: {len(controller.drivers.names)} numbers in {UNITS[controller.drivers.unit]}, '
+        f'in the order {", ".join(controller.drivers.names)}',
+        _gravity(controller),
+        f'stop policy: {stop.policy}, {stop.time:g} s, blind {stop.blind_time:g} s',
+    ]
+
+
+def _row(controller: TorqueController, i: int, joint: str) -> tuple[str, ...]:
+    robot, limits = controller.robot, controller.limits
+    drivers = [a.name for a in robot.config.actuators if a.joint == joint]
+    is_commanded = joint in controller.command_joints
+    return (
+        joint,
+        robot.config.joints[joint].state,
+        ' + '.join(drivers) if is_commanded else 'none',
+        number(limits.effort[i]) if is_commanded else '0',
+        _source(robot, i, limits.effort[i], limits.peak[i]) if is_commanded else 'not commanded',
+        number(limits.effort_rate[i]),
+    )
+
+
+def _source(robot: Robot, i: int, effort: float, peak: float) -> str:
+    """Who set the effort limit that is in force."""
+    if effort == robot.effort_limits[i]:
+        return robot.effort_sources[i]
+    return 'URDF' if effort == peak else 'limits.effort'
+
+
+def _gravity(controller: TorqueController) -> str:
+    settings = controller.settings
+    if settings.hardware_compensates_gravity:
+        return 'gravity: compensated by the HARDWARE (hardware_compensates_gravity), not by this controller'
+    if {'gravity', 'computed_torque'} & set(settings.terms):
+        return 'gravity: compensated here; the hardware must not (hardware_compensates_gravity is false)'
+    return 'gravity: compensated by NOBODY: neither gravity nor computed_torque is among the terms'

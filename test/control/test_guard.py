@@ -1,0 +1,1247 @@
+"""P11: what a guard relays, when it takes over, how it stops, and when it hands back."""
+
+import random
+from functools import cache
+from math import inf, isfinite, nan
+
+import numpy as np
+import pytest
+from closed_loop import Loop
+
+import krang_dynamics as kd
+from krang_dynamics.control.controller import Inputs, TorqueController
+from krang_dynamics.control.guard import Guard, GuardInputs, GuardSettings
+from krang_dynamics.control.inspection import Command
+from krang_dynamics.control.settings import Settings
+from krang_dynamics.control.sources import ImuSample
+from krang_dynamics.control.trajectory import JointTrajectory
+from krang_dynamics.errors import InputError
+from krang_dynamics.robot.payload import Payload
+from krang_dynamics.safety.machine import Mode
+from krang_dynamics.safety.samples import JointSamples
+from krang_dynamics.simulation.pinocchio_plant import PinocchioPlant
+
+START = 100.0  # steady clock at the beginning [s]
+AHEAD = 1000.0  # by how much the node's clock is ahead [s]
+PERIOD = 1e-3  # [s]
+SILENCE = 0.05  # P11 [s]
+JITTER = 0.03  # s worth of rate that may come at once
+GRACE = 1.0  # in which a controller must have learnt of a lowered limit [s]
+STATE_TIMEOUT = 0.1  # [s]
+LONGEST_STOP = 4.0  # [s]
+HAND_SPEED = 0.5  # at which a hand comes down at most [m/s]
+BRAKING = 0.5  # in which motion is taken out [s]
+ROUNDING = 1e-9
+
+robot_named = cache(kd.load_robot)
+
+
+class Line:
+    """A guard that is fed by hand: each step has a fresh state, and the command given, if any."""
+
+    def __init__(self, name='planar_2r', stop_time=0.2, **settings):
+        self.robot = robot_named(name)
+        self.guard = Guard(self.robot, GuardSettings(stop_time=stop_time, **settings))
+        self.limits = self.guard.limits
+        self.time = START
+        self.q, self.v = self.robot.home, np.zeros(self.robot.nv)
+        self.effort = np.full(self.robot.nv, nan)
+        self.outputs = None
+
+    @property
+    def clock(self):
+        return self.time + AHEAD
+
+    @property
+    def fault(self):
+        return self.outputs.fault.kind if self.outputs.fault else None
+
+    @property
+    def mode(self):
+        return self.outputs.mode
+
+    def sample(self, **changes):
+        message = {
+            'names': self.robot.joint_names,
+            'position': self.q.copy(),
+            'velocity': self.v.copy(),
+            'effort': self.effort.copy(),
+            'stamp': self.clock,
+            'arrival': self.time,
+        }
+        return JointSamples(**{**message, **changes})
+
+    def step(self, *values, label='', dt=PERIOD, samples=None, **inputs):
+        """One period later, with commands of these values."""
+        self.time += dt
+        samples = [self.sample()] if samples is None else samples
+        commands = [Command(np.asarray(v, dtype=float), label, self.time) for v in values]
+        return self.feed(samples, commands, **inputs)
+
+    def feed(self, samples, commands, **inputs):
+        self.outputs = self.guard.step(
+            GuardInputs(self.time, self.clock, samples, commands=commands, **inputs)
+        )
+        return self.outputs
+
+    def run(self, duration, *values, **inputs):
+        """Steps for `duration` [s], all with the same command; their outputs."""
+        return [self.step(*values, **inputs) for _ in range(round(duration / PERIOD))]
+
+    def relaying(self, values=(20.0, 1.0)):
+        """Has relayed this command for a while."""
+        self.run(0.05, values)
+        assert self.mode is Mode.ACTIVE, self.outputs
+        return self
+
+    def stopped(self):
+        """The commands of its own until it is silent."""
+        commands = []
+        for _ in range(round(LONGEST_STOP / PERIOD)):
+            outputs = self.step()
+            assert not outputs.relayed
+            if outputs.command is None:
+                return np.array(commands)
+            commands.append(outputs.command)
+        raise AssertionError('it never falls silent')
+
+
+def tripped(**settings):
+    """A line whose controller has just fallen silent."""
+    line = Line(**settings).relaying()
+    while line.step().fault is None:
+        pass
+    assert line.fault == 'silence'
+    return line
+
+
+# -- what is relayed ------------------------------------------------------------------------------------
+
+
+def test_nothing_is_sent_before_a_command_comes():
+    line = Line()
+    assert [o.command for o in line.run(0.1)] == [None] * 100
+    assert line.mode is Mode.DISABLED
+    assert line.fault is None
+
+
+def test_a_good_command_is_passed_on_at_once_and_untouched():
+    line = Line()
+    line.step()
+    values = np.array([99.9, -0.0])
+    line.time += PERIOD
+    outputs = line.feed([line.sample()], [Command(values, 'joint_1,joint_2', line.time)])
+    assert outputs.command is values
+    assert outputs.relayed
+    assert outputs.mode is Mode.ACTIVE
+    assert line.step().command is None  # nothing new came
+    assert line.mode is Mode.ACTIVE
+
+
+def test_of_several_commands_the_last_is_passed_on():
+    line = Line().relaying()
+    assert line.step([20.1, 1.0], [20.2, 1.0], [20.3, 1.0]).command.tolist() == [20.3, 1.0]
+
+
+def test_what_the_sender_does_to_its_array_afterwards_does_not_matter():
+    line = Line()
+    values = np.array([20.0, 1.0])
+    line.step()
+    line.feed([], [Command(values, '', line.time)])
+    values[:] = nan
+    line.run(SILENCE + 2 * PERIOD)
+    assert line.outputs.command == pytest.approx([20.0, 1.0], abs=2.0)
+
+
+def test_the_first_command_may_be_anything_within_the_limits():
+    line = Line()
+    line.step()
+    assert line.step([-100.0, 50.0]).relayed
+    assert line.fault is None
+
+
+RUBBISH = {
+    'nan': [nan, 0.0],
+    'infinite': [0.0, -inf],
+    'huge': [1e308, -1e308],
+    'empty': [],
+    'short': [20.0],
+    'long': [20.0, 1.0, 0.0],
+    'matrix': [[20.0, 1.0]],
+    'above': [100.001, 1.0],
+    'below': [20.0, -50.001],
+    'jump': [-20.0, 1.0],
+}
+
+
+@pytest.mark.parametrize('rubbish', RUBBISH.values(), ids=RUBBISH)
+def test_rubbish_is_not_passed_on_and_starts_the_stop_policy(rubbish):
+    line = Line().relaying()
+    outputs = line.step(rubbish)
+    assert line.fault == 'command'
+    assert not outputs.relayed
+    np.testing.assert_array_equal(outputs.command, [20.0, 1.0])  # the stop begins where the controller was
+    assert line.mode is Mode.FAULT
+    assert not line.stopped()[-1].any()
+
+
+@pytest.mark.parametrize('rubbish', RUBBISH.values(), ids=RUBBISH)
+def test_rubbish_while_idle_is_refused_and_no_fault(rubbish):
+    line = Line()
+    line.step()
+    outputs = line.step(rubbish)
+    assert (outputs.command is None) == (rubbish is not RUBBISH['jump'])  # a first command cannot jump
+    assert len(outputs.refused) == (rubbish is not RUBBISH['jump'])
+    assert line.fault is None
+
+
+@pytest.mark.parametrize('values', [None, 'torque', [20.0, 1.0], np.array([20, 1]), np.array(['20', '1'])])
+def test_what_is_no_array_of_numbers_is_rubbish(values):
+    line = Line().relaying()
+    line.time += PERIOD
+    line.feed([line.sample()], [Command(values, '', line.time)])
+    assert line.fault == 'command'
+
+
+@pytest.mark.parametrize('label', ['joint_2,joint_1', 'joint_1', 'joint_1,joint_2,', 'left,right'])
+def test_a_label_in_another_order_is_rubbish_and_both_orders_are_named(label):
+    line = Line().relaying()
+    line.step([20.0, 1.0], label=label)
+    assert line.fault == 'command'
+    assert repr(label) in line.outputs.fault.reason
+    assert "'joint_1,joint_2'" in line.outputs.fault.reason
+
+
+def test_rubbish_between_good_commands_trips_and_the_stop_begins_at_what_the_drivers_have():
+    line = Line().relaying()
+    outputs = line.step([21.0, 1.0], [nan, 1.0], [22.0, 1.0])
+    assert line.fault == 'command'
+    np.testing.assert_array_equal(outputs.command, [20.0, 1.0])
+
+
+def test_several_motors_of_one_joint_must_not_work_against_each_other():
+    line = Line('krang', wheels_locked=True)
+    give_imu(line)
+    values = line.guard.drivers.command(np.where(np.arange(17) == 0, 10.0, 0.0), np.zeros(17))
+    assert values[0] == values[1] > 0
+    step_with_imu(line, values)
+    assert line.outputs.relayed
+    step_with_imu(line, values * np.where(np.arange(18) == 1, -1, 1))
+    assert line.fault == 'command'
+    assert "'left_wheel_motor'" in line.outputs.fault.reason
+    assert 'share' in line.outputs.fault.reason
+
+
+def give_imu(line):
+    line.time += PERIOD
+    line.feed([line.sample(names=line.robot.joint_names[1:], position=line.q[1:], velocity=line.v[1:],
+                           effort=[])], [], imu=[upright(line)])  # fmt: skip
+
+
+def step_with_imu(line, values):
+    line.time += PERIOD
+    return line.feed([line.sample()], [Command(values, '', line.time)], imu=[upright(line)])
+
+
+def upright(line):
+    return ImuSample(np.array([0.0, 0.0, 0.0, 1.0]), np.zeros(3), line.clock, line.time)
+
+
+def test_a_joint_that_an_inertial_unit_feeds_is_the_guards_too():
+    line = Line('krang')
+    names = line.robot.joint_names[1:]
+    line.time += PERIOD
+    part = line.sample(names=names, position=line.q[1:], velocity=line.v[1:], effort=[])
+    zero = Command(np.zeros(16), '', line.time)
+    assert "'base_pitch'" in line.feed([part], [zero]).refused[0]
+    line.feed([part], [], imu=[upright(line)])
+    line.time += PERIOD
+    assert line.feed([], [Command(np.zeros(16), '', line.time)]).relayed
+
+
+# -- how fast it may change -----------------------------------------------------------------------------
+
+
+def test_torque_at_the_full_rate_passes_though_it_comes_in_bursts():
+    line = Line().relaying([0.0, 0.0])
+    rate, torque, dice = line.limits.effort_rate, np.zeros(2), random.Random(1)
+    waiting, sign = [], 1.0
+    for k in range(2000):
+        sign = -sign if k % 90 == 45 else sign
+        torque = torque + sign * rate * PERIOD
+        waiting.append(torque)
+        if dice.random() < 0.1 or len(waiting) >= 28:
+            line.step(*waiting)
+            waiting = []
+        else:
+            line.step()
+    assert line.fault is None
+    assert line.mode is Mode.ACTIVE
+
+
+def test_a_jump_that_no_jitter_explains_trips():
+    line = Line().relaying()
+    rate = line.limits.effort_rate[0]
+    assert line.step([20.0 + 0.99 * rate * JITTER, 1.0]).relayed
+    line.run(2 * JITTER, line.outputs.command)
+    assert line.fault is None
+    line.step([20.0 - 0.02 * rate * JITTER, 1.0])
+    assert line.fault == 'command'
+    assert "'joint_1'" in line.outputs.fault.reason
+
+
+def test_torque_that_goes_to_and_fro_faster_than_the_rate_trips():
+    line = Line().relaying()
+    for k in range(20):
+        line.step([20.0 + 10.0 * (k % 2), 1.0])
+    assert line.fault == 'command'
+
+
+def test_a_stopping_controller_may_be_as_fast_as_the_stop_rate():
+    line = Line(stop_rate=2000.0).relaying()
+    for torque in np.arange(20.0, -20.0, -2.0):
+        assert line.step([torque, 1.0]).relayed
+
+
+def test_a_controller_that_is_enabled_again_at_once_may_begin_at_the_measured_effort():
+    line = Line().relaying([0.0, 0.0])
+    line.effort = np.array([80.0, nan])
+    line.step()
+    assert line.step([79.0, 0.0]).relayed
+    line = Line().relaying([0.0, 0.0])
+    line.step([79.0, 0.0])
+    assert line.fault == 'command'
+
+
+# -- volts ----------------------------------------------------------------------------------------------
+
+GAIN = 0.00767 * 70 / 2.6  # of the pendubot's motor [N m/V]
+DRAG = GAIN * 0.00767 * 70  # [N m s/rad]
+SUPPLY = 15.0  # [V]
+
+
+def turning(speed, torque):
+    """A pendubot that turns [rad/s], and whose controller wants this torque [N m]."""
+    line = Line('pendubot', stop_rate=10.0)
+    line.limits.set(line.robot, effort=[1.0, 0.0], effort_rate=[10.0, 0.0])
+    line.v = np.array([speed, 0.0])
+    line.run(3 * STATE_TIMEOUT)
+    return line.relaying([volts(torque, speed)])
+
+
+def volts(torque, speed):
+    return (torque + DRAG * speed) / GAIN
+
+
+def test_volts_that_the_speed_explains_pass_and_others_trip():
+    line = turning(15.0, 0.99)
+    line.v = np.zeros(2)
+    line.run(3 * STATE_TIMEOUT, [volts(0.99, 15.0)])
+    assert line.fault == 'command'
+
+
+def test_volts_made_at_an_earlier_speed_pass():
+    line = Line('pendubot', stop_rate=10.0)
+    line.limits.set(line.robot, effort=[1.0, 0.0], effort_rate=[10.0, 0.0])
+    speeds = 15.0 * np.sin(2 * np.pi * 3.0 * PERIOD * np.arange(1000))  # 280 rad/s2 at most
+    for k, speed in enumerate(speeds):
+        line.v = np.array([speed, 0.0])
+        seen = speeds[max(0, k - 20)]
+        line.step([volts(0.99, seen)])
+        assert line.outputs.relayed, line.outputs
+
+
+@pytest.mark.parametrize(('more', 'fault'), [(-0.01, None), (0.01, 'command')])
+def test_volts_that_jump_more_than_speeds_do_trip(more, fault):
+    """Beyond the rate, torque may differ by what speeds differ that the two of them see."""
+    unseen = DRAG * 0.1 * 1.2 * 27.0  # by a tenth of the speed limit
+    line = turning(5.0, -0.5)
+    line.step([volts(-0.5 + 10.0 * JITTER + 3 * unseen + more, 5.0)])
+    assert line.fault == fault
+
+
+def test_the_full_supply_passes_whatever_the_speed_and_no_more_ever_does():
+    line = Line('pendubot').relaying([SUPPLY])
+    for speed in (5.0, 27.0, 40.0, 0.0, 26.0):  # an end stop is met, say
+        line.v = np.array([speed, 0.0])
+        line.run(0.01, [SUPPLY])
+    assert line.outputs.relayed
+    line.step([SUPPLY + 0.001])
+    assert line.fault == 'command'
+
+
+def test_the_last_volts_of_a_stop_are_zero_though_the_motor_turns():
+    line = turning(20.0, 0.0)
+    assert line.step([0.0]).relayed
+    line.run(0.1)
+    assert line.fault is None
+    assert line.mode is Mode.DISABLED
+
+
+def test_a_stop_of_the_guard_ends_in_zero_volts_too():
+    line = turning(15.0, 0.9)
+    line.step([nan])
+    commands = line.stopped()
+    torques = GAIN * commands[:-1, 0] - DRAG * 15.0
+    assert torques[0] == pytest.approx(0.9 - 10.0 * PERIOD)
+    assert (np.diff(torques) <= 0).all()
+    assert np.abs(np.diff(torques)).max() <= 10.0 * PERIOD + ROUNDING
+    assert commands[-1].tolist() == [0.0]
+
+
+# -- limits that change ---------------------------------------------------------------------------------
+
+
+def test_a_limit_lowered_later_than_the_controllers_does_not_trip_it_on_its_way_down():
+    line = Line().relaying([80.0, 1.0])
+    for torque in np.arange(80.0, 10.0, -1.0):
+        if torque == 60.0:
+            line.limits.set(line.robot, effort=[10.0, 50.0])
+        assert line.step([torque, 1.0]).relayed
+    line.run(1.2, [10.0, 1.0])
+    assert line.outputs.relayed
+
+
+def test_a_limit_lowered_earlier_than_the_controllers_leaves_it_the_time_to_learn():
+    line = Line().relaying([80.0, 1.0])
+    line.limits.set(line.robot, effort=[10.0, 50.0])
+    noise = random.Random(2)
+    for _ in range(800):
+        line.step([80.0 + 0.5 * noise.random(), 1.0])
+    for torque in np.arange(80.0, 10.0, -1.0):
+        line.step([torque, 1.0])
+    assert line.run(0.5, [10.0, 1.0])[-1].relayed
+
+
+def test_a_controller_that_ignores_a_lowered_limit_is_stopped():
+    line = Line().relaying([80.0, 1.0])
+    line.limits.set(line.robot, effort=[10.0, 50.0])
+    begin = line.time
+    while line.fault is None:
+        line.step([80.0, 1.0])
+    assert GRACE <= line.time - begin <= GRACE + 0.1
+    assert 'joint_1' in line.outputs.fault.reason
+
+
+def test_no_more_is_allowed_than_before_while_a_lowered_limit_is_learnt():
+    line = Line().relaying([5.0, 1.0])
+    line.limits.set(line.robot, effort=[10.0, 50.0])
+    for torque in np.arange(5.0, 80.0, 1.0):
+        line.step([torque, 1.0])
+    assert line.fault == 'command'
+
+
+def test_a_lowered_limit_counts_at_once_for_a_controller_that_begins():
+    line = Line()
+    line.limits.set(line.robot, effort=[10.0, 50.0])
+    line.step()
+    assert 'joint_1' in line.step([10.1, 0.0]).refused[0]
+
+
+def test_a_stop_from_above_a_lowered_limit_comes_down_at_the_stop_rate():
+    line = Line(stop_time=2.0).relaying([80.0, 1.0])
+    line.limits.set(line.robot, effort=[10.0, 50.0])
+    path = [o.command[0] for o in line.run(0.2) if o.command is not None]
+    expected = np.maximum(10.0, 80.0 - line.limits.stop_rate[0] * PERIOD * np.arange(len(path)))
+    np.testing.assert_allclose(path, expected, atol=1e-6)
+
+
+# -- when it takes over -----------------------------------------------------------------------------------
+
+
+def test_silence_is_followed_by_the_stop_policy_within_50_ms_and_a_period():
+    line = Line().relaying()
+    last = line.time
+    while line.step().command is None:
+        pass
+    assert line.time - last <= SILENCE + PERIOD + ROUNDING
+    assert line.fault == 'silence'
+    np.testing.assert_array_equal(line.outputs.command, [20.0, 1.0])
+    assert line.mode is Mode.FAULT
+
+
+def test_it_takes_over_no_sooner_than_it_must():
+    line = Line().relaying()
+    for _ in range(20):
+        line.run(SILENCE - PERIOD)
+        line.step([20.0, 1.0])
+    assert line.fault is None
+
+
+def test_commands_that_were_long_on_their_way_are_silence():
+    line = Line().relaying()
+    for _ in range(60):
+        line.time += PERIOD
+        line.feed([line.sample()], [Command(np.array([20.0, 1.0]), '', line.time - 0.06)])
+    assert line.fault == 'silence'
+
+
+@pytest.mark.parametrize('arrival', [nan, inf, 1e300])
+def test_an_arrival_in_the_future_is_now(arrival):
+    line = Line().relaying()
+    line.time += PERIOD
+    assert line.feed([line.sample()], [Command(np.array([20.0, 1.0]), '', arrival)]).relayed
+    line.run(SILENCE + 2 * PERIOD)
+    assert line.fault == 'silence'
+
+
+def test_silence_after_zero_torque_is_a_controller_that_has_stopped():
+    line = Line().relaying()
+    for torque in np.arange(20.0, -0.5, -1.0):
+        line.step([torque, 0.0])
+    assert [o.command for o in line.run(0.1)] == [None] * 100
+    assert line.fault is None
+    assert line.mode is Mode.DISABLED
+    assert line.step([70.0, 0.0]).relayed  # which begins anew
+
+
+@pytest.mark.parametrize('trouble', [{'other_publisher': True}, {'stop': True}])
+def test_an_arm_that_was_let_go_is_not_taken_up_again(trouble):
+    line = Line().relaying([0.0, 0.0])
+    assert line.step([0.0, 0.0], **trouble).command is None
+    assert line.mode is (Mode.DISABLED if 'stop' in trouble else Mode.FAULT)
+    assert line.step().command is None
+
+
+def test_states_that_fall_silent_stop_blindly():
+    line = Line().relaying()
+    line.run(STATE_TIMEOUT + 2 * PERIOD, [20.0, 1.0], samples=[])
+    assert line.fault == 'state'
+    commands = [line.outputs.command]
+    while commands[-1] is not None:
+        commands.append(line.step([20.0, 1.0], samples=[]).command)
+    path = np.array(commands[:-1])
+    weight = line.robot.gravity_torque(line.q)
+    half = path[round(0.25 / PERIOD)]
+    np.testing.assert_allclose(half, 0.5 * weight, rtol=0.02)  # of 0.5 s, the blind time
+    assert not path[-1].any()
+
+
+def test_another_publisher_trips():
+    line = Line().relaying()
+    line.step([20.0, 1.0], other_publisher=True)
+    assert line.fault == 'publisher'
+    assert not line.outputs.relayed
+
+
+def test_a_guard_that_was_away_itself_does_not_go_on_as_if_nothing_had_been():
+    line = Line().relaying()
+    line.step([20.0, 1.0], dt=0.5)
+    assert line.fault == 'state'
+    assert 'no step for 0.5' in line.outputs.fault.reason
+    np.testing.assert_array_equal(line.outputs.command, [20.0, 1.0])
+
+
+@pytest.mark.parametrize('jump', [-50.0, 50.0])
+def test_a_jump_of_the_steady_clock_trips(jump):
+    line = Line().relaying()
+    line.step(samples=[], dt=jump)
+    assert line.fault == 'state'
+    line.stopped()
+
+
+@pytest.mark.parametrize('time', [nan, inf, -inf])
+def test_a_time_that_is_no_number_trips(time):
+    line = Line().relaying()
+    before, line.time = line.time, time
+    outputs = line.feed([], [Command(np.array([20.0, 1.0]), '', before)])
+    assert line.fault == 'clock'
+    assert np.isfinite(outputs.command).all()
+    line.time = before
+    line.stopped()
+
+
+def test_a_clock_that_is_no_number_trips():
+    line = Line().relaying()
+    line.guard.step(GuardInputs(line.time + PERIOD, nan))
+    assert line.guard.safety.fault.kind == 'state'
+
+
+@pytest.mark.parametrize('part', ['body.take', 'body.stop_torque', '_inspection.wrong', '_hear', '_clear'])
+def test_nothing_that_breaks_inside_throws_into_the_loop(part, monkeypatch):
+    line = Line().relaying()
+
+    def breaks(*_):
+        raise ZeroDivisionError('x')
+
+    with monkeypatch.context() as broken:
+        owner, _, name = part.rpartition('.')
+        broken.setattr(getattr(line.guard, owner) if owner else line.guard, name, breaks)
+        outputs = line.step([20.0, 1.0], clear_fault=True)
+        np.testing.assert_array_equal(outputs.command, [20.0, 1.0])
+        assert not outputs.relayed
+        assert line.fault == 'exception'
+        line.run(0.1)
+    line.stopped()
+
+
+@pytest.mark.parametrize('part', ['limits', 'settings'])
+def test_whatever_is_lost_the_stop_goes_on(part):
+    line = Line().relaying()
+    setattr(line.guard, part, None)
+    if part == 'limits':
+        line.guard._inspection._limits = None
+    line.step([20.0, 1.0])
+    assert line.fault == 'exception'
+    np.testing.assert_allclose(line.run(0.25)[-1].command, 0.5 * line.robot.gravity_torque(line.q), rtol=0.02)
+
+
+def test_the_first_fault_is_kept():
+    line = tripped()
+    line.run(0.2, samples=[], other_publisher=True)
+    assert line.fault == 'silence'
+
+
+# -- how it stops -----------------------------------------------------------------------------------------
+
+
+def test_it_lowers_by_its_own_states():
+    line = Line(stop_time=2.0).relaying()
+    line.q = line.q + 0.1  # unlike what the controller saw
+    line.run(SILENCE + 2 * PERIOD)
+    weight = line.robot.gravity_torque(line.q)
+    path = line.stopped()
+    np.testing.assert_allclose(path[999], 0.5 * weight, rtol=0.01)
+    assert (np.diff(np.abs(path[50:]), axis=0) <= ROUNDING).all()
+    assert not path[-1].any()
+    assert line.mode is Mode.FAULT
+
+
+def test_it_carries_what_the_controller_carries_and_under_the_same_gravity():
+    dumbbell = Payload('tip', 2.0, np.array([0.0, 0.0, 0.1]), np.eye(3) * 0.01)
+    down = np.array([0.0, 0.0, -5.0])
+    line = Line(stop_policy='hold').relaying()
+    line.step([20.0, 1.0], payloads=[dumbbell], gravity=down)
+    held = line.run(0.5)[-1].command
+    loaded = line.robot.carrying([dumbbell]).with_gravity(down).gravity_torque(line.q)
+    np.testing.assert_allclose(held, loaded, rtol=1e-9)
+
+
+@pytest.mark.parametrize('gravity', [[0, 0, nan], [0, 0, 100.0], [1.0], 'down'])
+def test_a_gravity_that_cannot_be_is_refused(gravity):
+    line = Line(stop_policy='hold').relaying()
+    assert 'gravity' in line.step([20.0, 1.0], gravity=gravity).refused[0]
+    np.testing.assert_allclose(line.run(0.5)[-1].command, line.robot.gravity_torque(line.q))
+
+
+def test_hardware_that_compensates_gravity_is_not_given_it_a_second_time():
+    line = tripped(stop_policy='hold', hardware_compensates_gravity=True)
+    assert not line.run(0.5)[-1].command.any()
+
+
+def test_zero_lets_go_at_the_stop_rate():
+    line = Line('pendubot').relaying([10.0])
+    line.step([nan])
+    path = GAIN * line.stopped()[:, 0]
+    expected = 10.0 * GAIN - line.limits.stop_rate[0] * PERIOD * np.arange(1, 1 + len(path))
+    np.testing.assert_allclose(path, np.maximum(0.0, expected), atol=1e-9)
+
+
+def test_a_stop_of_its_own_is_no_fault_and_nothing_is_relayed_after_it():
+    line = Line().relaying()
+    outputs = line.step([20.0, 1.0], stop=True)
+    np.testing.assert_array_equal(outputs.command, [20.0, 1.0])
+    assert outputs.mode is Mode.STOPPING
+    assert outputs.fault is None
+    assert len(outputs.refused) == 1
+    commands = []
+    while line.step([20.0, 1.0]).command is not None:
+        commands.append(line.outputs.command)
+        assert line.outputs.refused == []
+    assert not commands[-1].any()
+    assert line.mode is Mode.DISABLED
+    line.run(0.1)
+    assert line.step([20.0, 1.0]).command is None
+
+
+def test_asked_to_stop_while_idle_it_is_over_at_once():
+    line = Line()
+    assert line.step(stop=True).command is None
+    assert line.mode is Mode.DISABLED
+    assert 'told to stop' in line.step([20.0, 1.0]).refused[0]
+
+
+# -- when it hands back -----------------------------------------------------------------------------------
+
+
+def test_after_a_fault_nothing_is_relayed_and_that_is_said_once():
+    line = tripped()
+    refused = [reason for o in line.run(0.6, [20.0, 1.0]) for reason in o.refused]
+    assert len(refused) == 1
+    assert 'silence' in refused[0]
+    assert 'clear it first' in refused[0]
+    assert line.outputs.command is None
+    line.run(0.1)
+    assert line.step([20.0, 1.0]).refused == []
+
+
+def test_a_fault_is_not_cleared_before_the_stop_is_over():
+    line = tripped()
+    assert 'not over yet' in line.step(clear_fault=True).refused[0]
+    line.stopped()
+    outputs = line.step(clear_fault=True)
+    assert outputs.refused == []
+    assert outputs.mode is Mode.DISABLED
+    assert outputs.fault is None
+    assert line.step([70.0, 1.0]).relayed
+
+
+def test_a_fault_is_not_cleared_while_commands_still_come():
+    line = tripped()
+    line.stopped()
+    line.step([nan, nan])
+    assert 'disable the controller first' in line.run(SILENCE - 2 * PERIOD, clear_fault=True)[-1].refused[0]
+    assert line.run(3 * PERIOD, clear_fault=True)[-1].mode is Mode.DISABLED
+
+
+def test_clearing_what_is_no_fault_changes_nothing():
+    line = Line().relaying()
+    outputs = line.step([20.0, 1.0], clear_fault=True)
+    assert outputs.relayed
+    assert outputs.refused == []
+
+
+def test_clear_fault_accepts_a_clock_that_was_set_back():
+    line = tripped()
+    line.stopped()
+
+    def step(**inputs):
+        line.time += PERIOD
+        clock = line.clock - 500.0
+        sample = line.sample(stamp=clock)
+        commands = [Command(np.zeros(2), '', line.time)] if not inputs else []
+        line.outputs = line.guard.step(GuardInputs(line.time, clock, [sample], commands=commands, **inputs))
+
+    for _ in range(200):
+        step(clear_fault=False)
+    step(clear_fault=True)
+    step(clear_fault=False)
+    step()
+    assert line.outputs.relayed
+
+
+def test_commands_without_states_are_refused_once_and_with_the_reason():
+    line = Line()
+    outputs = line.run(0.5, [20.0, 1.0], samples=[])
+    assert not any(o.command is not None for o in outputs)
+    (reason,) = [reason for o in outputs for reason in o.refused]
+    assert "'joint_1' has never been received" in reason
+    assert line.step([20.0, 1.0]).relayed  # it has only just started
+
+
+@pytest.mark.parametrize('trouble', ['states', 'publisher', 'label'])
+def test_a_stream_that_began_refused_is_refused_until_it_is_silent(trouble):
+    line = Line()
+    line.run(0.1)
+    if trouble == 'states':
+        line.run(0.15, samples=[])
+        line.step([1.0, 1.0], samples=[])
+    elif trouble == 'publisher':
+        line.step([1.0, 1.0], other_publisher=True)
+    else:
+        line.step([1.0, 1.0], label='joint_2,joint_1')
+    (reason,) = line.outputs.refused
+    assert 'disable the controller, then enable it again' in reason
+    outputs = line.run(0.2, [70.0, 1.0])
+    assert not any(o.command is not None or o.refused for o in outputs)
+    assert line.fault is None
+    line.run(SILENCE + 2 * PERIOD)
+    assert line.step([1.0, 1.0]).relayed
+
+
+def test_hold_holds_until_it_is_cleared_and_then_until_the_controller_has_taken_over():
+    line = tripped(stop_policy='hold')
+    weight = line.robot.gravity_torque(line.q)
+    np.testing.assert_allclose(line.run(3.0)[-1].command, weight)
+    assert line.mode is Mode.FAULT
+    outputs = line.step(clear_fault=True)
+    np.testing.assert_allclose(outputs.command, weight)
+    assert outputs.fault is None
+    refused = []
+    for share in np.linspace(0.0, 1.0, 300):  # a controller without measured efforts begins at zero
+        outputs = line.step(share * weight)
+        refused += outputs.refused
+        np.testing.assert_allclose(outputs.command, weight, atol=1.0)
+    assert outputs.relayed
+    assert outputs.mode is Mode.ACTIVE
+    assert len(refused) == 1
+    line.step([nan, nan])  # and it takes over again
+    np.testing.assert_array_equal(line.outputs.command, weight)
+    assert line.fault == 'command'
+
+
+def test_a_silence_that_is_none_is_refused():
+    with pytest.raises(InputError, match='silence is 0'):
+        GuardSettings(silence=0.0)
+
+
+# -- behind a real controller -----------------------------------------------------------------------------
+
+
+class Guarded(Loop):
+    """Controller, guard and plant in line; commands and states reach the guard late, in bursts."""
+
+    def __init__(self, controller, plant, latest=0.025, **settings):
+        super().__init__(controller, plant)
+        self.guard = Guard(controller.robot, GuardSettings(**settings))
+        self.dice = random.Random(7)
+        self.latest = latest  # [s]
+        self.under_way, self.due = [], 0.0
+        self.samples, self.seen = [], 0
+        self.passed = None
+        self.label = ','.join(self.guard.drivers.names)
+        self.is_alive = True
+
+    def delay(self):
+        """Mostly half a millisecond, sometimes a hiccup."""
+        return self.dice.uniform(0, self.latest) if self.dice.random() < 0.02 else 5e-4
+
+    def step(self, guard=None, **inputs):
+        self.samples.append(self.sample())
+        if self.is_alive:
+            self.outputs = self.controller.step(Inputs(self.now, self.now, [self.samples[-1]], **inputs))
+            if self.outputs.command is not None:
+                self.due = max(self.due, self.now + self.delay())
+                self.under_way.append((self.due, self.outputs.command))
+        arrived = [values for due, values in self.under_way if due <= self.now]
+        self.under_way = self.under_way[len(arrived) :]
+        seen = max(self.seen, len(self.samples) - self.dice.randrange(1, 6))
+        self.passed = self.guard.step(
+            GuardInputs(
+                self.now,
+                self.now,
+                self.samples[self.seen : seen],
+                commands=[Command(values, self.label, self.now) for values in arrived],
+                **(guard or {}),
+            )
+        )
+        self.seen = seen
+        if self.passed.command is not None:
+            self.command = self.passed.command
+        self.effort = self.controller.drivers.torque(self.command, self.plant.v)
+        self.history.append((self.plant.time, self.plant.q, self.plant.v, self.passed.command))
+        self.plant.step(self.effort[self._driven], self.dt)
+        assert not self.is_alive or self.passed.fault is None, f'{self.passed} at {self.plant.time} s'
+        return self.outputs
+
+    def until(self, *modes, longest=6.0):
+        for _ in range(round(longest / self.dt)):
+            if self.step().mode in modes:
+                return
+        raise AssertionError(f'{self.outputs.mode} after {longest} s')
+
+
+def test_a_real_controller_is_never_tripped():
+    """Enable, ramp, motion, limits lowered and raised, stops, faults and enabling again in 10,000 steps."""
+    robot = robot_named('planar_2r')
+    settings = Settings(('gravity', 'computed_torque'), ramp_time=0.2, bandwidth=8.0, stop_time=0.5)
+    loop = Guarded(TorqueController(robot, settings), PinocchioPlant(robot))
+    names, home = robot.joint_names, robot.home
+    low = {'effort': np.array([15.0, 5.0])}
+    relayed = 0
+    for turn in range(3):
+        loop.run(0.05)
+        loop.run(0.3, enable=True)
+        assert loop.outputs.mode is Mode.ACTIVE
+        goal = home + np.array([[0.0, 0.0], [0.4, -0.6], [0.0, 0.0]])
+        loop.run(0.6, trajectory=JointTrajectory(names, np.array([0.0, 0.3, 0.6]), goal))
+        if turn == 1:
+            loop.guard.limits.set(robot, **low)
+            loop.run(0.1)
+            loop.run(0.3, limits=low)
+            assert abs(loop.outputs.torque[0]) <= 15.0
+            loop.guard.limits.set(robot, effort=[100.0, 50.0])
+            loop.run(0.3, limits={'effort': np.array([100.0, 50.0])})
+        if turn == 2:
+            loop.step(emergency_stop=True)
+            assert loop.outputs.fault is not None
+            loop.until(Mode.FAULT)
+            while loop.step().torque is not None:
+                pass
+            loop.step(emergency_stop=False, clear_fault=True)
+        else:
+            loop.step(enable=False)
+            loop.until(Mode.DISABLED)
+        relayed += loop.guard.is_relaying
+        loop.run(0.1 if turn == 0 else 0.01)  # a new stream, or the same
+    assert relayed == 3
+    remaining = 10_000 - len(loop.history)
+    assert remaining > 0
+    loop.step(enable=True)
+    loop.run(PERIOD * remaining)
+    assert loop.passed.mode is Mode.ACTIVE
+
+
+def test_a_real_controller_in_volts_is_never_tripped():
+    robot = robot_named('pendubot')
+    plant = PinocchioPlant(robot)
+    plant.reset(np.array([0.0, np.pi]), np.zeros(2))  # hanging
+    loop = Guarded(TorqueController(robot, Settings(('balance',), ramp_time=0.0)), plant, latest=0.01)
+    for limits in ({}, {'effort_rate': np.array([60.0, 0.0])}):
+        loop.guard.limits.set(robot, **limits)
+        loop.step(enable=True, limits=limits or None)
+        loop.run(1.0)
+        assert max(abs(h[2][0]) for h in loop.history) > 5.0  # it swings
+        loop.until(Mode.ACTIVE, Mode.FAULT)
+        loop.step(enable=False)
+        while loop.step().torque is not None:
+            pass
+        loop.run(0.1, clear_fault=True)
+        assert loop.passed.mode is Mode.DISABLED
+
+
+def test_a_real_controller_of_seventeen_joints_is_never_tripped():
+    robot = robot_named('krang')
+    terms = ('gravity', 'friction', 'computed_torque', 'joint_limits')
+    settings = Settings(terms, ramp_time=0.2, bandwidth=8.0, wheels_locked=False)
+    loop = Guarded(TorqueController(robot, settings), PinocchioPlant(robot))
+    loop.run(0.25, enable=True)
+    goal = robot.home + 0.2 * (np.arange(17) > 0)
+    points = np.array([robot.home, goal])
+    loop.run(0.3, trajectory=JointTrajectory(robot.joint_names, np.array([0.0, 0.5]), points))
+    loop.run(0.2, enable=False)
+    assert loop.guard.is_relaying
+
+
+@pytest.mark.parametrize('way', ['at rest', 'thrown'])
+def test_a_take_over_lowers_the_arm_slowly(way):
+    robot = robot_named('planar_2r')
+    controller = TorqueController(robot, Settings(('gravity', 'computed_torque'), ramp_time=0.1))
+    loop = Guarded(controller, PinocchioPlant(robot), latest=0.002)
+    loop.run(0.3, enable=True)
+    loop.is_alive = False
+    if way == 'thrown':
+        loop.plant._v = np.array([-4.0, 4.0])
+    begin = len(loop.history)
+    while loop.passed.fault is None:
+        loop.step()
+    assert loop.passed.fault.kind == 'silence'
+    while loop.passed.command is not None:
+        loop.step()
+    assert len(loop.history) - begin <= LONGEST_STOP / PERIOD
+    braked, let_go = begin + round(BRAKING / PERIOD), len(loop.history) - round(0.15 / PERIOD)
+    speeds = [float(-(robot.jacobian(q, 'tip') @ v)[2]) for _, q, v, _ in loop.history[braked:let_go:5]]
+    assert max(speeds) <= HAND_SPEED
+    assert robot.frame_pose(loop.plant.q, 'tip')[2, 3] < robot.frame_pose(robot.home, 'tip')[2, 3] - 0.3
+
+
+def test_without_a_guard_that_takes_over_the_arm_would_not_come_down_so_slowly():
+    robot = robot_named('planar_2r')
+    plant = PinocchioPlant(robot)
+    weight = robot.gravity_torque(robot.home)
+    fastest = 0.0
+    for _ in range(2000):  # as a driver that keeps what it was told last, in an arm that is not at rest
+        plant.step(0.9 * weight, PERIOD)
+        fastest = max(fastest, float(-(robot.jacobian(plant.q, 'tip') @ plant.v)[2]))
+    assert fastest > HAND_SPEED
+
+
+# -- against everybody ------------------------------------------------------------------------------------
+
+SCENE = 25  # steps
+ALWAYS = 'good recover quiet burst end blind states'.split()  # scenes that are so at every step
+CAMPAIGN = [  # robot, stop policy, scenes
+    ('planar_2r', None, 400),
+    ('planar_2r', 'hold', 160),
+    ('pendubot', None, 160),
+    ('krang', None, 80),
+]
+
+
+class Adversary:
+    """A robot and a controller that behave, but for what the scene does to them."""
+
+    def __init__(self, guard, dice):
+        self.robot, self.limits, self.dice = guard.robot, guard.limits, dice
+        self.order = [self.robot.joint_names.index(name) for name in guard.drivers.names]
+        self.label = ','.join(guard.drivers.names)
+        supply = [self.robot.config.joints[name].motor.supply or inf for name in guard.drivers.names]
+        self.supply = np.array(supply)
+        self.effort = guard.limits.effort.copy()
+        self.time, self.q, self.v = START, self.robot.home, np.zeros(self.robot.nv)
+        self.held = np.zeros(self.robot.nv)  # torque that the guard itself gives
+        self.begin_anew()
+
+    def begin_anew(self):
+        """Enabled, a controller goes on from the torque that there is."""
+        self.torque, self.goal, self.waiting = self.held, self.held, []
+        if self.dice.random() < 0.2:
+            self.torque = self.dice.uniform(-1.5, 1.5) * self.limits.effort
+
+    def play(self, scene):
+        for k in range(SCENE):
+            self.k = k
+            self.time += PERIOD
+            self.v = 0.9 * self.v + self.dice.gauss(0, 0.02)
+            self.q = self.robot.home + 0.9 * (self.q + PERIOD * self.v - self.robot.home)
+            inputs = GuardInputs(self.time, self.time + AHEAD, [self.sample()], commands=[self.command()])
+            if scene in ALWAYS or self.dice.random() < 0.15:
+                getattr(self, f'do_{scene}')(inputs)
+            yield inputs
+
+    def sample(self, **changes):
+        message = (self.robot.joint_names, self.q.copy(), self.v.copy(), [], self.time + AHEAD, self.time)
+        return JointSamples(**{**dict(zip(JointSamples.__annotations__, message, strict=True)), **changes})
+
+    def walk(self):
+        """The torque of a controller that goes to its goal at most of the rate."""
+        if self.dice.random() < 0.05:
+            self.goal = np.array([self.dice.uniform(-0.9, 0.9) for _ in self.effort]) * self.limits.effort
+        step = 0.9 * self.limits.effort_rate * PERIOD
+        self.torque = self.torque + np.clip(self.goal - self.torque, -step, step)
+        return self.torque
+
+    def command(self, torque=None, **changes):
+        torque = self.walk() if torque is None else torque
+        values = np.clip(self.robot.motors.command(torque, self.v)[self.order], -self.supply, self.supply)
+        label = self.dice.choice(['', self.label])
+        return Command(**{'values': values, 'label': label, 'arrival': self.time, **changes})
+
+    # One method per scene.
+
+    def do_good(self, inputs):
+        if self.dice.random() < 0.1:
+            inputs.commands = []
+
+    def do_burst(self, inputs):
+        self.waiting += inputs.commands
+        inputs.commands = []
+        if self.dice.random() < 0.1 or len(self.waiting) >= 20:
+            inputs.commands, self.waiting = self.waiting, []
+
+    def do_end(self, inputs):
+        self.goal = np.zeros(self.robot.nv)
+        if not self.torque.any():
+            inputs.commands = [self.command(values=np.zeros(len(self.order)))]
+
+    def do_quiet(self, inputs):
+        self.later(inputs, 3e-3)
+        inputs.commands = []
+
+    def do_recover(self, inputs):
+        """Long enough for a stop to end."""
+        self.later(inputs, 0.025)
+        inputs.commands, inputs.clear_fault = [], self.k >= SCENE - 3
+        self.begin_anew()
+        self.limits.set(self.robot, effort=self.effort)
+
+    def later(self, inputs, dt):
+        self.time += dt
+        inputs.time, inputs.clock, inputs.samples = self.time, self.time + AHEAD, [self.sample()]
+
+    def do_values(self, inputs):
+        values = inputs.commands[0].values.copy()
+        values[self.dice.randrange(len(values))] = self.dice.choice([nan, inf, -inf, 1e308, -1e9, 5e-324])
+        inputs.commands = [*inputs.commands, self.command(values=values)]
+
+    def do_shape(self, inputs):
+        values = inputs.commands[0].values
+        wrong = [values[1:], np.zeros(0), np.append(values, 0.0), values[None], None, values.tolist()]
+        inputs.commands = [self.command(values=self.dice.choice(wrong)), self.command()]
+
+    def do_label(self, inputs):
+        wrong = [self.label[1:], self.label + ',', 'nobody', ','.join(self.label.split(',')[::-1]) + ' ']
+        inputs.commands = [self.command(label=self.dice.choice(wrong))]
+
+    def do_jump(self, inputs):
+        inputs.commands = [self.command(self.dice.uniform(-1, 1) * self.limits.effort)]
+
+    def do_beyond(self, inputs):
+        self.goal = self.dice.choice([-1.5, 1.5]) * self.limits.effort
+
+    def do_arrival(self, inputs):
+        late = [self.time - 0.04, self.time - 0.2, self.time + 9.0, nan, inf, -inf, 0.0]
+        inputs.commands = [self.command(arrival=self.dice.choice(late))]
+
+    def do_blind(self, inputs):
+        self.later(inputs, 0.03)
+        inputs.samples = []
+
+    def do_states(self, inputs):
+        n = self.robot.nv
+        wrong = [{'position': np.full(n, nan)}, {'velocity': np.full(n, inf)}, {'position': np.zeros(n + 1)},
+                 {'names': ('x',) * n}, {'stamp': -1.0}, {'stamp': self.time + AHEAD + 50.0}]  # fmt: skip
+        self.later(inputs, 0.02)
+        inputs.samples = [self.sample(**self.dice.choice(wrong))]
+
+    def do_publisher(self, inputs):
+        inputs.other_publisher = self.dice.random() < 0.3
+
+    def do_clear(self, inputs):
+        inputs.clear_fault = True
+
+    def do_time(self, inputs):
+        self.time += self.dice.choice([-1e-3, -0.05, -5.0, 0.04, 0.2, 1e5])
+        inputs.time = self.time if self.dice.random() < 0.7 else self.dice.choice([nan, inf, -inf])
+
+    def do_limits(self, inputs):
+        share = self.dice.choice([0.0, 0.1, 0.5, 1.0])
+        self.limits.set(self.robot, effort=share * self.effort)
+
+    def do_speed(self, inputs):
+        self.v = self.v + self.dice.choice([-1.0, 0.3, 3.0])
+        inputs.samples = [self.sample()]
+
+    def do_load(self, inputs):
+        frame = self.dice.choice([*self.robot.config.end_effectors, 'nowhere'])
+        inputs.payloads = [Payload(frame, self.dice.choice([1.0, 3.0]), np.zeros(3), np.zeros((3, 3)))]
+        inputs.gravity = self.dice.choice([None, np.array([0.0, 3.0, -9.0]), np.full(3, nan), 'down'])
+
+
+WORDS = [name.removeprefix('do_') for name in vars(Adversary) if name.startswith('do_')]
+
+
+class Monitor:
+    """Judges every step by what went in and what came out, and knows the promises only."""
+
+    def __init__(self, guard, adversary):
+        self.guard, self.adversary = guard, adversary
+        self.robot, self.limits, self.motors = guard.robot, guard.limits, guard.robot.motors
+        self.policy = guard.settings.stop_policy or self.robot.config.stop.policy
+        self.peak = np.array([self.robot.urdf.joints[name].effort for name in self.robot.joint_names])
+        self.time, self.elapsed = START, 0.0  # [s]; the second only goes forward
+        self.heard = self.fresh = -inf  # when a command and a whole state last came [s]
+        self.efforts = [(0.0, self.limits.effort)]  # limits of late, and since when [s]
+        self.speeds = [(0.0, 0.0, np.zeros(self.robot.nv))]  # since when, way that they went, speeds of late
+        self.flight = []  # when, and torque at rest, of what was sent since the last pause
+        self.mode, self.fault, self.sent, self.was_own = Mode.DISABLED, None, None, False
+        self.counted = {'steps': 0, 'relayed': 0, 'own': 0}
+        self.kinds = set()
+
+    def judge(self, inputs, outputs):
+        now = inputs.time if isfinite(inputs.time) else self.time
+        self.dt, self.time = max(0.0, now - self.time), now
+        self.elapsed += self.dt
+        self.follow(inputs, now)
+        command = outputs.command
+        if command is None:
+            self.check_silence(outputs, now)
+        else:
+            self.check_source(inputs, outputs, now)
+            self.check_numbers(outputs)
+            self.check_rate(command)
+        self.check_latch(inputs, outputs, now)
+        self.counted['steps'] += 1
+        self.counted['relayed'] += outputs.relayed
+        self.counted['own'] += command is not None and not outputs.relayed
+        self.kinds |= {outputs.fault.kind} if outputs.fault else set()
+        self.mode, self.fault = outputs.mode, outputs.fault
+        self.was_own = command is not None and not outputs.relayed
+        self.sent = command if command is not None else self.sent
+
+    def follow(self, inputs, now):
+        for c in inputs.commands:
+            arrival = c.arrival if c.arrival <= now else now
+            self.heard = arrival if now - arrival <= SILENCE else self.heard
+        if inputs.samples and np.array_equal(inputs.samples[-1].velocity, self.adversary.v):
+            self.fresh = now
+        if self.limits.effort is not self.efforts[-1][1]:
+            self.efforts.append((self.elapsed, self.limits.effort))
+        while len(self.efforts) > 1 and self.elapsed - self.efforts[1][0] > 3.0:
+            del self.efforts[0]
+        if self.motors.drag.any():
+            _, way, v = self.speeds[-1]
+            seen = self.guard.body.buffer.v
+            self.speeds = [s for s in self.speeds if self.elapsed - s[0] < 0.25]
+            self.speeds.append((self.elapsed, way + np.abs(seen - v).max(), seen))
+
+    def check_silence(self, outputs, now):
+        """Torque in flight is neither left alone for long nor let go of without a stop."""
+        if outputs.mode is Mode.ACTIVE:
+            assert abs(now - self.heard) <= SILENCE
+        elif self.sent is not None and self.sent.any():
+            raise AssertionError(f'{self.sent} was left in flight')
+        else:
+            self.flight = []
+        assert not (self.was_own and self.sent.any())
+
+    def check_source(self, inputs, outputs, now):
+        if not outputs.relayed:
+            assert outputs.mode in (Mode.FAULT, Mode.STOPPING) or not outputs.command.any()
+            return
+        assert any(outputs.command is c.values for c in inputs.commands)
+        assert all(
+            c.label in ('', self.adversary.label) for c in inputs.commands if c.values is outputs.command
+        )
+        assert outputs.mode is Mode.ACTIVE
+        assert outputs.fault is None
+        assert not inputs.other_publisher
+        assert abs(now - self.fresh) <= STATE_TIMEOUT
+        if not self.flight:  # a beginning
+            self.check_within(outputs.command, self.limits.effort)
+
+    def check_numbers(self, outputs):
+        """P1 and P2: in the drivers' unit, and as torque at one of the speeds of late."""
+        command = outputs.command
+        assert command.shape == (len(self.adversary.order),)
+        assert np.isfinite(command).all()
+        assert (np.abs(command) <= self.adversary.supply).all()
+        self.check_within(command, np.max([effort for _, effort in self.efforts], axis=0))
+
+    def check_within(self, command, effort):
+        full, order = np.zeros(self.robot.nv), self.adversary.order
+        full[order] = command
+        speeds = [v for _, _, v in self.speeds]
+        unseen = np.where(self.motors.drag > 0, 0.1 * self.limits.velocity, 0.0)
+        low = self.motors.torque(full, np.max(speeds, axis=0) + unseen)[order]
+        high = self.motors.torque(full, np.min(speeds, axis=0) - unseen)[order]
+        bound = np.minimum(effort, self.peak)[order] + 1e-6
+        # The end of a stop, or volts that the supply holds back, give what torque they give.
+        free = (not command.any()) | (np.abs(command) >= self.adversary.supply)
+        assert (free | ((low <= bound) & (high >= -bound))).all(), (command, bound)
+
+    def check_rate(self, command):
+        """P3: between any two commands of late. Volts may also change as speeds did."""
+        full, drag = np.zeros(self.robot.nv), self.motors.drag
+        full[self.adversary.order] = command
+        torque = self.motors.torque(full, np.zeros(self.robot.nv))
+        if drag.any() and not command.any():
+            self.flight = []
+        if self.flight:
+            when, before = map(np.array, zip(*self.flight, strict=True))
+            rate = np.maximum(self.limits.effort_rate, self.limits.stop_rate)
+            way = self.speeds[-1][1] - self.speeds[0][1]
+            bound = (self.elapsed - when + JITTER)[:, None] * rate + 1e-6
+            bound += np.where(drag > 0, drag * (3 * way + 0.6 * self.limits.velocity), 0.0)
+            assert (np.abs(torque - before) <= bound).all(), (torque, before, bound)
+        self.flight = [*self.flight[-20:], (self.elapsed, torque)]
+
+    def check_latch(self, inputs, outputs, now):
+        if self.fault is None or outputs.fault is self.fault:
+            return
+        assert outputs.fault is None
+        assert inputs.clear_fault
+        assert not abs(now - self.heard) <= SILENCE
+        assert not self.was_own or not self.sent.any() or self.policy == 'hold'
+
+
+def campaign(name, policy, scenes, throw=0):
+    guard = Guard(robot_named(name), GuardSettings(stop_policy=policy, stop_time=0.1, stop_blind_time=0.1))
+    if name == 'pendubot':  # slow enough to be noticed
+        guard.limits.stop_rate = np.array([31.0, 0.0])
+        guard.limits.set(guard.robot, effort=[1.5, 0.0], effort_rate=[31.0, 0.0], velocity=[2.0, 2.0])
+    dice = random.Random(throw)
+    adversary = Adversary(guard, dice)
+    monitor = Monitor(guard, adversary)
+    words, deck = [], []
+    for _ in range(scenes):
+        deck = deck or dice.sample(WORDS, len(WORDS))
+        words = words or [*dice.choice([['recover', 'good'], ['good'], []]), 'good', deck.pop()]
+        for inputs in adversary.play(words.pop(0)):
+            outputs = guard.step(inputs)
+            monitor.judge(inputs, outputs)
+            if policy == 'hold':
+                adversary.held = np.zeros(2) if outputs.command is None else outputs.command
+    return monitor
+
+
+@pytest.mark.parametrize(('name', 'policy', 'scenes'), CAMPAIGN)
+def test_the_promises_hold_at_the_guards_output_whatever_comes_in(name, policy, scenes):
+    monitor = campaign(name, policy, scenes)
+    assert monitor.counted['relayed'] >= 0.15 * monitor.counted['steps']
+    assert monitor.counted['own'] >= 0.03 * monitor.counted['steps']
+    assert monitor.kinds >= {'command', 'silence', 'state'}
+
+
+def test_the_campaign_is_long_enough():
+    assert SCENE * sum(scenes for *_, scenes in CAMPAIGN) >= 20_000

@@ -1,0 +1,574 @@
+"""Changes while a controller runs, made whole or not at all; and states from imu, odometry and drivers."""
+
+from dataclasses import fields, replace
+
+import numpy as np
+import pinocchio as pin
+import pytest
+from closed_loop import Loop
+from safety.feeding import PERIOD, Fed, robot_named
+from scipy.spatial.transform import Rotation
+
+import krang_dynamics as kd
+from krang_dynamics.control.controller import Inputs, TorqueController
+from krang_dynamics.control.observer import ObserverSettings
+from krang_dynamics.control.settings import LIVE, Settings, check_change
+from krang_dynamics.control.sources import ImuSample, OdomSample
+from krang_dynamics.control.sum import build_terms, retune
+from krang_dynamics.control.trajectory import JointTrajectory
+from krang_dynamics.control.wrench import FADE, WrenchSample, WrenchSettings
+from krang_dynamics.errors import InputError
+from krang_dynamics.robot.payload import Payload
+from krang_dynamics.safety.machine import Mode
+from krang_dynamics.safety.samples import JointSamples
+from krang_dynamics.simulation.pinocchio_plant import PinocchioPlant
+
+TERMS = ('gravity', 'damping', 'computed_torque', 'wrench', 'observer')
+TIP = {'tip': WrenchSettings('applied_by_robot', max_force=50.0)}
+PUSH = np.array([8.0, 0.0, -15.0, 0.0, 1.0, 0.0])  # at the tip, in its axes [N, N m]
+DUMBBELL = Payload('tip', 2.0, np.array([0.0, 0.0, 0.1]), np.eye(3) * 0.01)
+ONE_KIND = 1e-12  # relative, of torques that come by two ways
+
+
+def busy(**settings):
+    """A two-link arm with all that can be tuned, past its ramp."""
+    usual = {'terms': TERMS, 'ramp_time': 0.0, 'damping': 1.0, 'wrenches': TIP, 'bandwidth': 5.0}
+    return Fed(**{**usual, **settings}).started()
+
+
+def wrench(fed, push=PUSH):
+    return WrenchSample('tip', 'tip', push, fed.time)
+
+
+def moving(fed, count=20):
+    """Steps along a smooth path with a wrench; all that comes out, bit by bit."""
+    home, out = fed.robot.home, []
+    for _ in range(count):
+        phase = 3.0 * fed.time + np.arange(fed.robot.nv)
+        fed.q, fed.v = home + 0.02 * np.sin(phase), 0.06 * np.cos(phase)
+        outputs = fed.step(wrenches=[wrench(fed)])
+        assert outputs.refused == []
+        out.append(np.concatenate([outputs.torque, outputs.command, *outputs.terms.values()]))
+    return np.array(out)
+
+
+def changed(fed, **changes):
+    """The settings of a controller, but for some."""
+    return replace(fed.controller.settings, **changes)
+
+
+def refusal(fed, **inputs):
+    """Why a change was refused, in a step that is as any other."""
+    outputs = fed.step(**inputs)
+    assert outputs.fault is None
+    (reason,) = outputs.refused
+    return reason
+
+
+# -- what is a change ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize('name', ['gravity', 'payloads', 'limits', 'settings'])
+def test_each_of_the_four_is_a_change_and_an_empty_load_is_one_too(name):
+    empty = {
+        'gravity': np.zeros(3),
+        'payloads': [],
+        'limits': {},
+        'settings': Settings(('gravity',)),
+    }
+    assert Inputs(0.0, 0.0, **{name: empty[name]}).has_change
+
+
+def test_other_inputs_are_no_change():
+    assert not Inputs(0.0, 0.0).has_change
+    assert not Inputs(0.0, 0.0, enable=True, clear_fault=True, deadman=True, other_publisher=True).has_change
+
+
+# -- what takes effect ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ('gains', 'kp', 'kd'),
+    [
+        ({'bandwidth': 12.0}, [144.0, 144.0], [24.0, 24.0]),
+        ({'damping_ratio': 0.5}, [25.0, 25.0], [5.0, 5.0]),
+        ({'kp': np.array([9.0, 16.0]), 'kd': np.array([3.0, 4.0])}, [9.0, 16.0], [3.0, 4.0]),
+    ],
+)
+def test_new_gains_act_from_the_step_that_brings_them(gains, kp, kd):
+    fed = Fed(terms=('computed_torque',), bandwidth=5.0).started()
+    held = fed.q
+    fed.q, fed.v = held + np.array([0.02, -0.03]), np.array([0.1, 0.2])
+    outputs = fed.step(settings=changed(fed, **gains))
+    assert outputs.refused == []
+    acceleration = kp * (held - fed.q) - np.array(kd) * fed.v
+    expected = fed.robot.inverse_dynamics(fed.q, fed.v, acceleration)
+    np.testing.assert_allclose(outputs.terms['computed_torque'], expected, rtol=ONE_KIND)
+
+
+def test_new_damping_acts_from_the_step_that_brings_it():
+    fed = Fed(terms=('gravity', 'damping'), damping=1.0).started()
+    fed.v = np.array([0.5, -0.25])
+    np.testing.assert_array_equal(fed.step().terms['damping'], [-0.5, 0.25])
+    outputs = fed.step(settings=changed(fed, damping=np.array([4.0, 8.0])))
+    np.testing.assert_array_equal(outputs.terms['damping'], [-2.0, 2.0])
+
+
+def test_a_stiffer_controller_follows_as_its_new_gains_say():
+    """The error obeys e'' + 2 w e' + w^2 e = 0 before and after the change, in closed loop."""
+    robot = robot_named('planar_2r')
+    settings = Settings(('computed_torque',), bandwidth=3.0, ramp_time=0.0)
+    plant = PinocchioPlant(robot, friction=False)
+    plant.reset(robot.home, np.zeros(2))
+    loop = Loop(TorqueController(robot, settings), plant)
+    loop.effort = robot.gravity_torque(robot.home)
+    loop.step(enable=True)
+    for bandwidth in (3.0, 9.0):
+        step = 0.01 * np.array([1.0, -1.0])
+        goal = loop.plant.q + step
+        there = JointTrajectory(robot.joint_names, np.zeros(1), goal[None])
+        begin = len(loop.history)
+        loop.step(trajectory=there, settings=replace(settings, bandwidth=bandwidth))
+        assert loop.outputs.refused == []
+        loop.run(5 / bandwidth)
+        times, path = (x[begin:] for x in loop.path())
+        decay = bandwidth * (times - times[0])
+        expected = goal - np.outer((1 + decay) * np.exp(-decay), step)
+        assert np.abs(path - expected).max() <= 0.03 * 0.01
+
+
+def pushed_observer(gain):
+    """A standing arm whose motors push with a wrench: something must push back."""
+    fed = Fed(
+        terms=('gravity', 'wrench', 'observer'), wrenches=TIP, observer=ObserverSettings(gain, collision=1e3)
+    ).started()
+    push = fed.robot.wrench_to_torque(fed.q, {'tip': PUSH}, reference='local')
+    return fed, fed.controller.terms[2], -push
+
+
+def estimates(fed, observer, duration):
+    out = []
+    for _ in range(round(duration / PERIOD)):
+        fed.step(wrenches=[wrench(fed)])
+        out.append(observer.external)
+    return np.array(out)
+
+
+def test_another_gain_of_the_observer_goes_on_from_the_present_estimate():
+    fed, observer, external = pushed_observer(gain=4.0)
+    estimates(fed, observer, 0.3)
+    before = observer.external.copy()
+    assert (np.abs(before) < 0.8 * np.abs(external)).all()
+    fed.step(wrenches=[wrench(fed)], settings=changed(fed, observer=ObserverSettings(40.0, collision=1e3)))
+    np.testing.assert_allclose(observer.external, before, rtol=1e-9)
+    path = estimates(fed, observer, 0.1)
+    decay = np.exp(-40.0 * PERIOD * np.arange(1, len(path) + 1))
+    expected = external + np.outer(decay, before - external)
+    np.testing.assert_allclose(path, expected, atol=0.05 * np.abs(external).max())
+
+
+def test_thresholds_and_reaction_of_the_observer_change():
+    fed, observer, external = pushed_observer(gain=20.0)
+    estimates(fed, observer, 0.5)
+    largest = np.abs(external).max()
+    assert observer.event() == 'contact'
+    fed.step(wrenches=[wrench(fed)], settings=changed(fed, observer=ObserverSettings(20.0, 2 * largest, 1e3)))
+    assert observer.event() == 'none'
+    stop = ObserverSettings(20.0, collision=0.5 * largest, reaction='stop')
+    fed.step(wrenches=[wrench(fed)], settings=changed(fed, observer=stop))
+    fed.step(wrenches=[wrench(fed)])
+    assert fed.outputs.fault.kind == 'collision'
+
+
+@pytest.mark.parametrize(('timeout', 'faults'), [(0.05, True), (0.3, False)])
+def test_another_state_timeout_counts(timeout, faults):
+    fed = Fed(state_timeout=0.15).started()
+    fed.step(settings=changed(fed, state_timeout=timeout))
+    fed.run(0.1, samples=[])
+    assert (fed.outputs.fault is not None) == faults
+    if faults:
+        assert (fed.outputs.fault.kind, '0.05 s' in fed.outputs.fault.reason) == ('state', True)
+
+
+@pytest.mark.parametrize(('timeout', 'faults'), [(0.05, True), (0.3, False)])
+def test_another_deadman_timeout_counts(timeout, faults):
+    fed = Fed(deadman_required=True, deadman_timeout=0.15)
+    fed.step(enable=True, deadman=True)
+    fed.step(deadman=True, settings=changed(fed, deadman_timeout=timeout))
+    fed.run(0.1)
+    assert (fed.outputs.fault.kind == 'deadman') if faults else (fed.outputs.fault is None)
+
+
+@pytest.mark.parametrize(('before', 'after', 'faults'), [(None, 0.05, True), (0.05, None, False)])
+def test_another_reference_timeout_counts_for_a_set_point_that_is_followed(before, after, faults):
+    fed = Fed(terms=('computed_torque',), reference_timeout=before).started()
+    fed.step(trajectory=JointTrajectory(fed.robot.joint_names, np.zeros(1), fed.q[None]))
+    fed.step(settings=changed(fed, reference_timeout=after))
+    fed.run(0.1)
+    assert (fed.outputs.fault.kind == 'reference') if faults else (fed.outputs.fault is None)
+
+
+def test_another_wrench_timeout_counts():
+    silent = {}
+    for timeout in (0.05, 0.5):
+        fed = Fed(terms=('gravity', 'wrench'), wrenches=TIP, wrench_timeout=0.2).started()
+        fed.step(wrenches=[wrench(fed)])
+        fed.step(settings=changed(fed, wrench_timeout=timeout))
+        silent[timeout] = fed.run(0.05 + FADE + 0.01)[-1].terms['wrench']
+    assert not silent[0.05].any()
+    push = robot_named('planar_2r').wrench_to_torque(fed.q, {'tip': PUSH}, reference='local')
+    np.testing.assert_allclose(silent[0.5], push, rtol=ONE_KIND)
+
+
+def test_another_largest_force_counts_for_the_next_wrench():
+    fed = Fed(terms=('gravity', 'wrench'), wrenches=TIP).started()
+    before = fed.step(wrenches=[wrench(fed)]).terms['wrench']
+    force = np.linalg.norm(PUSH[:3])
+    half = {'tip': WrenchSettings('applied_by_robot', max_force=force / 2, max_moment=0.0)}
+    fed.step(settings=changed(fed, wrenches=half))
+    after = fed.step(wrenches=[wrench(fed)]).terms['wrench']
+    shortened = np.concatenate([PUSH[:3] / 2, np.zeros(3)])
+    expected = fed.robot.wrench_to_torque(fed.q, {'tip': shortened}, reference='local')
+    np.testing.assert_allclose(after, expected, rtol=ONE_KIND)
+    assert (after != before).any()
+
+
+def test_another_ramp_time_counts_for_the_next_enable():
+    fed = Fed(ramp_time=0.1)
+    fed.step(settings=changed(fed, ramp_time=0.4))
+    fed.step(enable=True)
+    assert fed.run(0.35)[-1].mode is Mode.RAMPING
+    assert fed.run(0.1)[-1].mode is Mode.ACTIVE
+
+
+def test_another_ramp_time_counts_for_the_ramp_under_way_and_an_active_arm_is_not_let_down():
+    fed = Fed(ramp_time=10.0)
+    fed.step(enable=True)
+    fed.run(0.05)
+    fed.step(settings=changed(fed, ramp_time=0.0))
+    assert fed.outputs.mode is Mode.ACTIVE
+    fed.run(0.5)
+    held = fed.outputs.torque
+    fed.step(settings=changed(fed, ramp_time=30.0))
+    assert fed.outputs.mode is Mode.ACTIVE
+    np.testing.assert_array_equal(fed.run(0.1)[-1].torque, held)
+
+
+def test_settings_of_a_controller_that_is_disabled_act_once_it_is_enabled():
+    fed = Fed(terms=('gravity', 'damping'))
+    fed.step(settings=changed(fed, damping=3.0))
+    fed.started()
+    fed.v = np.array([0.5, 0.5])
+    np.testing.assert_array_equal(fed.step().terms['damping'], [-1.5, -1.5])
+
+
+def test_settings_that_go_there_and_back_leave_no_trace():
+    fed, other = busy(), busy()
+    usual = fed.controller.settings
+    stiff = changed(fed, bandwidth=20.0, damping=7.0, wrench_timeout=0.4, ramp_time=0.7, state_timeout=0.2)
+    for settings in (stiff, usual):
+        assert fed.step(settings=settings).refused == []
+        other.step()
+    moving(fed, 200), moving(other, 200)  # until the rate limit has forgotten the stiffer torque
+    np.testing.assert_array_equal(moving(fed), moving(other))
+
+
+def test_the_same_settings_again_change_no_bit():
+    fed, other = busy(), busy()
+    for _ in range(5):
+        assert fed.step(settings=changed(fed)).refused == []
+        other.step()
+    np.testing.assert_array_equal(moving(fed), moving(other))
+
+
+# -- whole, or not at all ------------------------------------------------------------------------------
+
+GOOD = {
+    'gravity': np.array([1.0, 0.0, -9.0]),
+    'payloads': [DUMBBELL],
+    'limits': {'effort': np.array([30.0, 20.0]), 'velocity': np.array([3.0, 3.0])},
+    'settings': {'bandwidth': 9.0, 'damping': 5.0, 'ramp_time': 0.7, 'state_timeout': 0.5},
+}
+BAD = {
+    'gravity': [
+        [0.0, 0.0],
+        [0.0, 0.0, np.nan],
+        [0.0, 0.0, -31.0],
+        'down',
+    ],
+    'payloads': [
+        [Payload('nowhere', 1.0, np.zeros(3), np.zeros((3, 3)))],
+        [DUMBBELL, Payload('nowhere', 1.0, np.zeros(3), np.zeros((3, 3)))],
+        [Payload('tip', np.inf, np.zeros(3), np.zeros((3, 3)))],
+    ],
+    'limits': [
+        {'effort': [1.0]},
+        {'effort': [10.0, 10.0], 'velocity': [np.nan, 1.0]},
+        {'effort': [10.0, 10.0], 'effort_rate': [-1.0, 1.0]},
+        {'stop_rate': [1.0, 1.0]},
+        {'effort': None},
+        {'courage': [1.0, 1.0]},
+    ],
+    'settings': [
+        {'bandwidth': -1.0},
+        {'bandwidth': np.nan},
+        {'damping_ratio': np.inf},
+        {'kp': 1.0},
+        {'kp': [1.0, 2.0, 3.0], 'kd': 1.0},
+        {'damping': -1.0},
+        {'damping': [1.0, 1.0, 1.0]},
+        {'damping': 'much'},
+        {'wrenches': {}},
+        {'wrenches': {'tip': WrenchSettings('applied_on_robot')}},
+        {'wrenches': {'nowhere': WrenchSettings('applied_by_robot')}},
+        {'wrenches': {**TIP, 'link_1': WrenchSettings('applied_by_robot')}},
+        {'wrenches': {'tip': WrenchSettings('applied_by_robot', max_force=-1.0)}},
+        {'wrenches': {'tip': WrenchSettings('applied_by_robot', max_moment=np.nan)}},
+        {'terms': ('gravity',)},
+    ],
+}
+CASES = [(name, value) for name, values in BAD.items() for value in values]
+
+
+@pytest.mark.parametrize(('name', 'wrong'), CASES, ids=[f'{name}-{i}' for i, (name, _) in enumerate(CASES)])
+def test_one_wrong_part_leaves_everything_as_it_was_to_the_bit(name, wrong):
+    fed, other = busy(), busy()
+    moving(fed), moving(other)
+    mixed = {**GOOD, name: {**GOOD['settings'], **wrong} if name == 'settings' else wrong}
+    settings = changed(fed, **mixed.pop('settings'))
+    assert refusal(fed, wrenches=[wrench(fed)], settings=settings, **mixed)
+    other.step(wrenches=[wrench(other)])
+    np.testing.assert_array_equal(moving(fed), moving(other))
+    assert fed.controller.settings == other.controller.settings
+    np.testing.assert_equal(vars(fed.controller.limits), vars(other.controller.limits))
+    assert fed.safety.ramp_time == other.safety.ramp_time
+    assert fed.controller.dynamics.robot.payloads == ()
+
+
+def test_all_four_together_take_effect():
+    fed = busy()
+    fed.q, fed.v = fed.robot.home, np.array([0.1, 0.1])
+    mixed = {**GOOD, 'settings': changed(fed, **GOOD['settings'])}
+    outputs = fed.step(**mixed)
+    assert outputs.refused == []
+    loaded = fed.robot.with_payload('tip', 2.0, [0.0, 0.0, 0.1], np.eye(3) * 0.01).with_gravity(
+        [1.0, 0, -9.0]
+    )
+    np.testing.assert_allclose(outputs.terms['gravity'], loaded.gravity_torque(fed.q), rtol=ONE_KIND)
+    np.testing.assert_allclose(outputs.terms['damping'], [-0.5, -0.5], rtol=ONE_KIND)
+    np.testing.assert_array_equal(fed.controller.limits.effort, [30.0, 20.0])
+    assert (fed.safety.ramp_time, fed.controller.settings.state_timeout) == (0.7, 0.5)
+
+
+def test_a_stop_rate_of_another_length_is_refused_and_no_fault():
+    fed = Fed(stop_rate=np.array([50.0, 50.0])).started()
+    assert 'stop_rate' in refusal(fed, settings=changed(fed, stop_rate=np.ones(3)))
+
+
+OTHERS = {
+    'terms': ('gravity', 'damping'),
+    'hardware_compensates_gravity': True,
+    'wheels_locked': True,
+    'command_unit': 'current',
+    'command_joints': ('joint_2', 'joint_1'),
+    'stop_policy': 'hold',
+    'stop_time': 1.0,
+    'stop_blind_time': 1.0,
+    'stop_rate': 3.0,
+    'missing_velocity': 'zero',
+    'deadman_required': True,
+}
+
+
+def test_every_setting_is_live_or_is_not():
+    assert {f.name for f in fields(Settings)} == {*LIVE, *OTHERS}
+    assert not {*LIVE} & {*OTHERS}
+
+
+@pytest.mark.parametrize('name', OTHERS)
+def test_what_is_read_at_configure_cannot_change(name):
+    fed, other = busy(), busy()
+    assert name in refusal(fed, settings=changed(fed, **{name: OTHERS[name]}))
+    other.step()
+    np.testing.assert_array_equal(moving(fed), moving(other))
+    with pytest.raises(InputError, match=f'{name} cannot change'):
+        check_change(Settings(('gravity',)), Settings(**{'terms': ('gravity',), name: OTHERS[name]}))
+
+
+def test_the_same_stop_rates_in_another_array_are_no_change():
+    old = Settings(('gravity',), stop_rate=np.array([3.0, 4.0]))
+    check_change(old, Settings(('gravity',), stop_rate=np.array([3.0, 4.0])))
+    with pytest.raises(InputError, match='stop_rate'):
+        check_change(old, Settings(('gravity',), stop_rate=np.array([3.0, 5.0])))
+    with pytest.raises(InputError, match='stop_rate'):
+        check_change(old, Settings(('gravity',)))
+
+
+def test_terms_are_tuned_together_or_not_at_all():
+    robot = robot_named('planar_2r')
+    before = Settings(('damping', 'computed_torque', 'observer'), damping=1.0, bandwidth=5.0)
+    terms = build_terms(robot, before)
+    with pytest.raises(InputError, match='bandwidth'):
+        retune(terms, robot, replace(before, damping=2.0, bandwidth=-1.0, observer=ObserverSettings(9.0)))
+    np.testing.assert_array_equal(terms[0].damping, [1.0, 1.0])
+    assert terms[2].settings.gain == 25.0
+    retune(terms, robot, replace(before, damping=2.0, bandwidth=3.0, observer=ObserverSettings(9.0)))
+    np.testing.assert_array_equal(terms[0].damping, [2.0, 2.0])
+    np.testing.assert_array_equal(terms[1].kp, [9.0, 9.0])
+    np.testing.assert_array_equal(terms[1].kd, [6.0, 6.0])
+    assert terms[2].settings.gain == 9.0
+
+
+# -- a wrench in another frame -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize('turn', [(0, 0, 0), (0.3, -1.1, 2.2), (np.pi, 0, 0)])
+@pytest.mark.parametrize('shift', [(0, 0, 0), (0.4, -0.2, 1.5)])
+def test_a_wrench_that_is_moved_is_the_same_wrench(turn, shift):
+    """Against Pinocchio's action of a pose on a force."""
+    pose = pin.SE3(pin.rpy.rpyToMatrix(*turn), np.array(shift, dtype=float))
+    sample = WrenchSample('tip', 'sensor', PUSH.copy(), 7.0)
+    moved = sample.moved('world', pose.rotation, pose.translation)
+    np.testing.assert_allclose(moved.wrench, pose.act(pin.Force(PUSH)).vector, atol=1e-12)
+    assert (moved.frame, moved.frame_id, moved.arrival) == ('tip', 'world', 7.0)
+    assert (sample.frame_id, sample.wrench.tolist()) == ('sensor', PUSH.tolist())
+
+
+def test_a_moved_wrench_gives_the_same_torque():
+    fed = Fed(terms=('gravity', 'wrench'), wrenches=TIP).started()
+    pose = fed.robot.frame_pose(fed.q, 'tip')
+    at_tip = fed.step(wrenches=[wrench(fed)]).terms['wrench']
+    moved = wrench(fed).moved('world', pose[:3, :3], pose[:3, 3])
+    np.testing.assert_allclose(fed.step(wrenches=[moved]).terms['wrench'], at_tip, rtol=1e-9)
+
+
+# -- inertial unit -------------------------------------------------------------------------------------
+
+
+def krang_imu(fed, q, v, **changes):
+    """What the unit in Krang's base measures: x forward and z up when base_pitch is 0."""
+    imu = fed.robot.config.imu
+    link = Rotation.from_matrix(fed.robot.frame_pose(q, imu.link)[:3, :3])
+    mount = Rotation.from_euler('xyz', imu.mount_rpy)
+    spin = mount.inv().apply(fed.robot.jacobian(q, imu.link, 'local')[3:] @ v)
+    sample = ImuSample((link * mount).as_quat(), spin, fed.clock, fed.time)
+    return replace(sample, **changes)
+
+
+def encoders(fed, q, v):
+    """All joints of Krang but base_pitch."""
+    names = fed.robot.joint_names[1:]
+    return JointSamples(names, q[1:], v[1:], np.zeros(16), fed.clock, fed.time)
+
+
+def test_krangs_base_is_known_from_its_inertial_unit():
+    fed = Fed('krang', ramp_time=0.0)
+    q, v = fed.robot.home + 0.05, np.full(17, 0.01)
+    fed.step(samples=[encoders(fed, q, v)], enable=True)
+    assert "'base_pitch' has never been received" in fed.outputs.refused[0]
+    fed.step(samples=[encoders(fed, q, v)], imu=[krang_imu(fed, q, v)], enable=True)
+    assert fed.outputs.refused == []
+    fed.step(samples=[encoders(fed, q, v)], imu=[krang_imu(fed, q, v)])
+    expected = fed.robot.gravity_torque(q)
+    np.testing.assert_allclose(fed.outputs.terms['gravity'], expected, atol=1e-9 * np.abs(expected).max())
+
+
+def test_a_unit_that_falls_silent_is_a_stale_joint():
+    fed = Fed('krang', ramp_time=0.0)
+    q, v = fed.robot.home, np.zeros(17)
+    fed.step(samples=[encoders(fed, q, v)], imu=[krang_imu(fed, q, v)], enable=True)
+    for _ in range(150):
+        fed.step(samples=[encoders(fed, q, v)])
+    assert fed.outputs.fault.kind == 'state'
+    assert 'base_pitch' in fed.outputs.fault.reason
+
+
+@pytest.mark.parametrize('quaternion', [[0, 0, 0, 0], [np.nan, 0, 0, 1], [0, 0, 0, 5], [np.inf, 0, 0, 0]])
+def test_an_orientation_that_is_none_is_refused_and_the_step_goes_on(quaternion):
+    fed = Fed('krang', ramp_time=0.0)
+    q, v = fed.robot.home, np.zeros(17)
+    good = krang_imu(fed, q, v)
+    fed.step(samples=[encoders(fed, q, v)], imu=[good], enable=True)
+    bad = krang_imu(fed, q, v, orientation=np.array(quaternion, dtype=float))
+    fed.step(samples=[encoders(fed, q, v)], imu=[bad])
+    assert 'imu: orientation' in fed.outputs.refused[0]
+    assert (fed.outputs.fault, fed.outputs.mode) == (None, Mode.ACTIVE)
+
+
+def test_a_unit_that_feeds_gravity_turns_the_torque():
+    robot = kd.load_robot(
+        'planar_2r', imu={'link': 'world', 'mount_rpy': [0.0, 0.0, 0.0], 'feeds': 'gravity'}
+    )
+    controller = TorqueController(robot, Settings(('gravity',), ramp_time=0.0))
+    tilt = Rotation.from_euler('xyz', [0.2, -0.4, 0.9])
+    unit = ImuSample(tilt.as_quat(), np.zeros(3), 10.0, 10.0)
+    zero = np.zeros(2)
+    state = JointSamples(robot.joint_names, robot.home, zero, zero, 10.0, 10.0)
+    outputs = controller.step(Inputs(10.0, 10.0, [state], imu=[unit], enable=True))
+    assert outputs.refused == []
+    leaning = tilt.inv().apply([0.0, 0.0, -9.81])
+    expected = robot.with_gravity(leaning).gravity_torque(robot.home)
+    np.testing.assert_allclose(outputs.terms['gravity'], expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize('kind', ['imu', 'odom'])
+def test_what_the_robot_file_does_not_speak_of_is_refused(kind):
+    fed = Fed().started()
+    unit = ImuSample(np.array([0, 0, 0, 1.0]), np.zeros(3), fed.clock, fed.time)
+    pose = OdomSample(0.0, 0.0, np.array([0, 0, 0, 1.0]), np.zeros(3), np.zeros(3), fed.clock, fed.time)
+    assert refusal(fed, **{kind: [unit if kind == 'imu' else pose]}).startswith(f'{kind}: ')
+
+
+# -- odometry ------------------------------------------------------------------------------------------
+
+
+def test_otbot_is_where_odometry_sees_its_chassis():
+    fed = Fed('otbot', terms=('rolling_base',), ramp_time=0.0)
+    robot = fed.robot
+    wheels = ('right_wheel', 'left_wheel', 'pivot')
+    q = np.array([0.3, -0.2, 0.7, 1.0, 2.0, 0.4])
+    theta = q[2] - q[5]  # alpha = theta + pivot
+    place = robot.frame_pose(q, 'chassis')[:2, 3]
+    pose = OdomSample(
+        *place,
+        Rotation.from_euler('z', theta).as_quat(),
+        np.zeros(3),
+        np.zeros(3),
+        fed.clock,
+        fed.time,
+    )
+    state = JointSamples(wheels, q[3:], np.zeros(3), np.zeros(3), fed.clock, fed.time)
+    fed.step(samples=[state], odom=[pose])
+    assert fed.outputs.refused == []
+    fed.step(samples=[state], odom=[pose], enable=True)
+    assert fed.outputs.refused == []
+    np.testing.assert_allclose(fed.controller._buffer.q, q, atol=1e-12)
+
+
+# -- drivers' names ------------------------------------------------------------------------------------
+
+TWINS = [
+    {'name': 'm1', 'joint': 'joint_1', 'ratio': 30.0, 'share': 0.75, 'offset': 0.25},
+    {'name': 'm2', 'joint': 'joint_2', 'ratio': 4.0, 'sign': -1, 'offset': -0.5},
+    {'name': 'm3', 'joint': 'joint_1', 'ratio': 10.0, 'share': 0.25, 'sign': -1},
+]
+
+
+def test_states_by_drivers_names_lead_to_commands_by_drivers_names():
+    robot = kd.load_robot('planar_2r', actuators=TWINS)
+    settings = Settings(('gravity',), ramp_time=0.0, command_joints=('m3', 'joint_2', 'm1'))
+    controller = TorqueController(robot, settings)
+    controller.limits.set(robot, effort_rate=[1e7, 1e7])
+    assert controller.drivers.names == ('m3', 'm2', 'm1')
+    assert controller.command_joints == ('joint_1', 'joint_2')
+    q = np.array([0.75, -1.0])
+    positions = np.array([30.0 * (q[0] - 0.25), -4.0 * (q[1] + 0.5), -10.0 * q[0]])
+    for k in range(3):
+        now = 10.0 + k * PERIOD
+        state = JointSamples(('m1', 'm2', 'm3'), positions, np.zeros(3), np.zeros(3), now, now)
+        outputs = controller.step(Inputs(now, now, [state], enable=True if k == 0 else None))
+        assert outputs.refused == []
+    weight = robot.gravity_torque(q)
+    np.testing.assert_allclose(outputs.torque, weight, rtol=ONE_KIND)
+    shafts = [0.25 * weight[0] / -10.0, weight[1] / -4.0, 0.75 * weight[0] / 30.0]
+    np.testing.assert_allclose(outputs.command, shafts, rtol=ONE_KIND)
