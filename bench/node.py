@@ -1,0 +1,205 @@
+"""Round trip and CPU of torque_controller on Krang with all terms, against an empty echo node of stock rclpy.
+
+Both answer the same 17-joint states on real topics, from processes of their own: first one state at a
+time, which gives the round trip, then 1,000 states per second for a minute, which gives the share answered.
+"""
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+
+PINGS, WARM_UP = 3000, 300
+RATE, DURATION = 1000.0, 60.0  # [Hz], [s]
+TERMS = 'gravity,friction,damping,computed_torque,wrench,joint_limits,observer'
+FLIGHTS = str(Path(tempfile.gettempdir()) / 'krang_bench_flights')
+CONVENTION = 'wrench.left_hand.convention:=applied_by_robot'
+
+
+def run():
+    os.environ['ROS_AUTOMATIC_DISCOVERY_RANGE'] = 'LOCALHOST'
+    os.environ['ROS_DOMAIN_ID'] = str(1 + os.getpid() % 100)
+    with Client() as client:
+        results = {}
+        for name in (
+            'echo',
+            'torque_controller',
+            'echo',
+            'torque_controller',
+        ):  # alike under a machine's moods
+            with answering(name, client) as process:
+                trips = client.round_trips()
+                results.setdefault(name, []).append((trips, None))
+        for name in ('echo', 'torque_controller'):
+            with answering(name, client) as process:
+                before = cpu_time(process.pid)
+                share = client.share_answered(DURATION)
+                results[name].append((None, (share, (cpu_time(process.pid) - before) / DURATION)))
+    for name, parts in results.items():
+        trips = np.concatenate([trips for trips, _ in parts if trips is not None])
+        share, cpu = next(figures for _, figures in parts if figures is not None)
+        yield {
+            'node': name,
+            'round trip us': np.median(trips) * 1e6,
+            'p99 us': np.percentile(trips, 99) * 1e6,
+            'answered %': 100 * share,
+            'cpu %': 100 * cpu,
+        }
+
+
+@contextmanager
+def answering(name, client):
+    """A process that answers joint_states with effort_commands."""
+    command = {
+        'echo': [sys.executable, __file__],
+        'torque_controller': [
+            str(Path(sys.executable).parent / 'torque_controller'),
+            *f'--ros-args -p robot:=krang -p terms:={TERMS} -p {CONVENTION} -p damping:=1.0'.split(),
+            *f'-p flight_recorder:={FLIGHTS} --log-level fatal'.split(),
+        ],
+    }[name]
+    process = subprocess.Popen(command)
+    try:
+        client.wait_for(name)
+        yield process
+    finally:
+        process.kill() if name == 'echo' else process.terminate()  # an echo has no robot to let down
+        process.wait(10)
+
+
+def cpu_time(pid):
+    """CPU time that a process has used so far [s]."""
+    fields = Path(f'/proc/{pid}/stat').read_text().rpartition(')')[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf('SC_CLK_TCK')
+
+
+class Client:
+    """Stands in for the robot: sends states and listens for commands, at as little cost as can be."""
+
+    def __enter__(self):
+        import rclpy
+        from rclpy.qos import QoSProfile, ReliabilityPolicy
+        from sensor_msgs.msg import JointState
+        from std_msgs.msg import Float64MultiArray
+
+        import krang_dynamics as kd
+        from krang_dynamics.nodes.cdr import Template
+        from krang_dynamics.nodes.executor import StaticExecutor
+
+        rclpy.init()
+        self.node = rclpy.create_node('bench_client')
+        robot = kd.load_robot('krang')
+        self.home = robot.home
+        state = JointState(name=list(robot.joint_names), position=list(robot.home), velocity=[0.0] * robot.nv)
+        self.template = Template(state, 'effort', robot.nv)
+        self.effort = robot.gravity_torque(robot.home)
+        self.count = 0
+        best_effort = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
+        self.states = self.node.create_publisher(JointState, 'joint_states', best_effort)
+        self.node.create_subscription(Float64MultiArray, 'effort_commands', self.on_command, 10, raw=True)
+        self.executor = StaticExecutor(self.node.context, self.node.get_logger())
+        self.executor.add_node(self.node)
+        return self
+
+    def __exit__(self, *error):
+        import rclpy
+
+        self.node.destroy_node()
+        rclpy.shutdown()
+
+    def on_command(self, message):
+        self.count += 1
+
+    def send(self):
+        now = time.time_ns()
+        self.states.publish(self.template.stamped(divmod(now, 10**9), self.effort))
+
+    def spin(self, duration):
+        end = time.monotonic() + duration
+        while time.monotonic() < end:
+            self.executor.spin_once(0.005)
+
+    def wait_for(self, name):
+        """Until the node answers."""
+        if name == 'torque_controller':
+            self.bring_up()
+        count, end = self.count, time.monotonic() + 20
+        while self.count < count + 100:
+            self.send()
+            self.spin(0.005)
+            assert time.monotonic() < end, f'{name} does not answer'
+
+    def bring_up(self):
+        from lifecycle_msgs.msg import Transition
+        from lifecycle_msgs.srv import ChangeState
+        from std_srvs.srv import SetBool
+
+        for transition in (Transition.TRANSITION_CONFIGURE, Transition.TRANSITION_ACTIVATE):
+            request = ChangeState.Request(transition=Transition(id=transition))
+            assert self.call(ChangeState, 'torque_controller/change_state', request).success
+        end = time.monotonic() + 10
+        while not self.call(SetBool, 'torque_controller/enable', SetBool.Request(data=True)).success:
+            assert time.monotonic() < end, 'enable is refused'
+
+    def call(self, kind, name, request):
+        client = self.node.create_client(kind, name)
+        assert client.wait_for_service(10)
+        future = client.call_async(request)
+        while not future.done():
+            self.send()
+            self.spin(0.005)
+        self.node.destroy_client(client)
+        return future.result()
+
+    def round_trips(self):
+        """Times from a state to its command [s]."""
+        times = np.zeros(PINGS)
+        for k in range(-WARM_UP, PINGS):
+            count, start = self.count, time.perf_counter()
+            self.send()
+            while self.count == count and time.perf_counter() < start + 0.1:
+                self.executor.spin_once(0.05)
+            times[max(k, 0)] = time.perf_counter() - start
+            time.sleep(1e-3)
+        return times
+
+    def share_answered(self, duration):
+        """States at RATE for `duration` [s]: how many of them got a command."""
+        self.count, sent = 0, 0
+        start = time.perf_counter()
+        while (now := time.perf_counter() - start) < duration:
+            if now * RATE >= sent:
+                self.send()
+                sent += 1
+            self.executor.spin_once(max(0.0, sent / RATE - now))
+        return min(1.0, self.count / sent)
+
+
+def echo():
+    """A node as anybody writes it: every state is answered with its own efforts."""
+    import rclpy
+    from sensor_msgs.msg import JointState
+    from std_msgs.msg import Float64MultiArray
+
+    rclpy.init()
+    node = rclpy.create_node('echo')
+    publisher = node.create_publisher(Float64MultiArray, 'effort_commands', 10)
+    node.create_subscription(
+        JointState,
+        'joint_states',
+        lambda state: publisher.publish(Float64MultiArray(data=state.effort)),
+        rclpy.qos.qos_profile_sensor_data,
+    )
+    rclpy.spin(node)
+
+
+if __name__ == '__main__':
+    try:
+        echo()
+    except BaseException:  # a terminated echo has nothing to say
+        sys.exit(0)

@@ -1,0 +1,1 @@
+"""ROS 2 shells around the mathematics: parameters, messages, lifecycle, executor."""

@@ -1,0 +1,203 @@
+"""krang record: topics to a bag, found while it runs, heard as their publishers speak."""
+
+import sys
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from fnmatch import fnmatchcase
+from importlib import import_module
+from pathlib import Path
+from time import monotonic, time_ns
+from typing import Any
+
+from rclpy.clock import Clock, ClockType
+from rclpy.node import Node
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+
+from ..bags.files import make_way
+from ..bags.writer import BagWriter
+from ..errors import BagError, KrangError
+from .executor import drain
+from .process import run
+from .qos import RELIABLE
+
+LOOK_ROUND = 1.0  # period of the search for topics [s]
+DEPTH = 2000  # messages of a topic that may wait, for a disk that is slow say
+CONTROLLERS = ('torque_controller', 'gravity_compensation', 'computed_torque', 'wrench_to_torque')
+INPUTS = 'joint_states imu odom wrench/* joint_trajectory deadman emergency_stop'.split()
+OUTPUTS = 'torques state transition_event reference external_torques'.split()
+DEFAULT = (  # all that a replay needs, and what to hold it against, in any namespace
+    *(f'*/{name}' for name in INPUTS),
+    '*/effort_commands',
+    *(f'*/{node}/{name}' for node in CONTROLLERS for name in OUTPUTS),
+    '*/torque_guard/state',
+    '/parameter_events',
+    '/clock',
+)
+
+
+EVENTS = {
+    'joint_trajectory': 'trajectory_msgs/msg/JointTrajectory',
+    'deadman': 'std_msgs/msg/Bool',
+    'emergency_stop': 'std_msgs/msg/Bool',
+}
+
+
+class Recorder(Node):
+    """Writes the bytes of every message as it comes, with the time of its arrival."""
+
+    def __init__(self, patterns: Sequence[str], path: str) -> None:
+        super().__init__('recorder')
+        self._patterns = patterns
+        self._bag = BagWriter(path)
+        self._heard: dict[str, tuple[QoSProfile, Any]] = {}  # by topic: how, and the subscription
+        self._unknown: set[str] = set()  # topics that cannot be recorded
+        self._shown = (monotonic(), 0)  # when, and how many messages there were
+        if patterns is DEFAULT:
+            self._expect_events()
+        self._look_round()
+        self.create_timer(LOOK_ROUND, self._look_round, clock=Clock(clock_type=ClockType.STEADY_TIME))
+
+    # -- what the process asks ---------------------------------------------------------------------------
+
+    def executor_kind(self) -> str:
+        return 'static'
+
+    def real_time(self) -> tuple[int, bool, list[int]]:
+        return 0, False, []
+
+    def finish(self) -> None:
+        """Hear what is still in the queues, and close the bag."""
+        try:
+            drain(self)
+            self._bag.close()
+        except OSError as error:
+            raise self._unwritten(error) from error
+        end = '\n' if sys.stdout.isatty() else ''
+        print(f'{end}{self._bag.path}: {self._bag.count} messages, {_size(self._bag.size)}', flush=True)
+
+    # -- topics ------------------------------------------------------------------------------------------
+
+    def _expect_events(self) -> None:
+        """Listen to what may be said once, by somebody who comes and goes between two looks."""
+        for name, type_name in EVENTS.items():
+            topic = self.resolve_topic_name(name)
+            self._bag.add_topic(topic, type_name)
+            kind = _message_class(topic, [type_name])
+            self._heard[topic] = RELIABLE, self._subscription(topic, type_name, kind, RELIABLE)
+
+    def _look_round(self) -> None:
+        """Listen to what is new, and anew to what can no longer be heard as it was."""
+        for topic, types in self.get_topic_names_and_types():
+            if topic not in self._unknown and self._is_wanted(topic):
+                self._listen(topic, types)
+        self._show()
+
+    def _is_wanted(self, topic: str) -> bool:
+        return any(fnmatchcase(topic, pattern) for pattern in self._patterns)
+
+    def _listen(self, topic: str, types: Sequence[str]) -> None:
+        offered = [info.qos_profile for info in self.get_publishers_info_by_topic(topic)]
+        if not offered:
+            return
+        quality = hears_all(offered)
+        if topic in self._heard:
+            before, subscription = self._heard[topic]
+            if (before.reliability, before.durability) == (quality.reliability, quality.durability):
+                return
+            drain(self)  # what it has received is not lost
+            self.destroy_subscription(subscription)
+        try:
+            kind = _message_class(topic, types)
+            if topic not in self._heard:
+                self._bag.add_topic(topic, types[0], _profiles(offered))
+        except KrangError as error:
+            self._unknown.add(topic)
+            self.get_logger().warning(f'not recorded: {error}')
+            return
+        self._heard[topic] = quality, self._subscription(topic, types[0], kind, quality)
+
+    def _subscription(self, topic: str, type_name: str, kind: type, quality: QoSProfile) -> Any:
+        bag = self._bag
+
+        def heard(data: bytes, info: dict[str, int]) -> None:
+            try:
+                bag.write(topic, type_name, data, info['received_timestamp'] or time_ns())
+            except OSError as error:
+                raise self._unwritten(error) from error
+
+        return self.create_subscription(kind, topic, heard, quality, raw=True)
+
+    def _unwritten(self, error: OSError) -> BagError:
+        return BagError(f'{self._bag.path}: cannot be written any more: {error.strerror}')
+
+    def _show(self) -> None:
+        """Rate and size, on a terminal."""
+        since, before = self._shown
+        now, count = monotonic(), self._bag.count
+        self._shown = now, count
+        if sys.stdout.isatty():
+            rate = (count - before) / max(now - since, 1e-3)
+            what = f'{len(self._heard)} topics, {rate:.0f} messages/s, {_size(self._bag.size)}'
+            print(f'\r{self._bag.path}: {what}   ', end='', flush=True)
+
+
+def hears_all(offered: Iterable[QoSProfile]) -> QoSProfile:
+    """As reliable and as lasting as every one of these publishers, and no more, so that none is missed."""
+    profiles = list(offered)
+    reliable = all(profile.reliability == ReliabilityPolicy.RELIABLE for profile in profiles)
+    latched = all(profile.durability == DurabilityPolicy.TRANSIENT_LOCAL for profile in profiles)
+    return QoSProfile(
+        depth=DEPTH,
+        reliability=ReliabilityPolicy.RELIABLE if reliable else ReliabilityPolicy.BEST_EFFORT,
+        durability=DurabilityPolicy.TRANSIENT_LOCAL if latched else DurabilityPolicy.VOLATILE,
+    )
+
+
+def record(topics: Sequence[str], out: str | None, force: bool, ros_args: Sequence[str]) -> int:
+    """The whole command, until ^C; the exit status."""
+    try:
+        import rosbags  # noqa: F401
+    except ImportError:
+        raise KrangError('rosbags is not installed; pip install rosbags') from None
+    path = out or f'krang_{datetime.now():%Y-%m-%d_%H-%M-%S}'
+    if not Path(path).resolve().parent.is_dir():
+        raise KrangError(f'{path}: its folder does not exist')
+    make_way(path, force)
+    patterns = [f'/{topic.lstrip("/")}' for topic in topics] or DEFAULT
+    return run(lambda: Recorder(patterns, path), ['--ros-args', *ros_args])
+
+
+def _message_class(topic: str, types: Sequence[str]) -> type:
+    if len(types) > 1:
+        raise BagError(f'{topic} has several types: {", ".join(types)}')
+    package, _, name = types[0].replace('/', '.').rpartition('.')
+    try:
+        found: type = getattr(import_module(package), name)
+    except (ImportError, AttributeError):
+        raise BagError(f'{topic} has the type {types[0]}, which is not installed here') from None
+    return found
+
+
+def _profiles(offered: Iterable[QoSProfile]) -> list[Any]:
+    """What the publishers offer, in the words of rosbags, for `ros2 bag play` to offer again."""
+    from rosbags.interfaces import Qos, QosDurability, QosHistory, QosLiveliness, QosReliability, QosTime
+
+    none = QosTime(0, 0)
+    return [
+        Qos(
+            QosHistory.KEEP_LAST,
+            profile.depth or 10,
+            QosReliability[profile.reliability.name],
+            QosDurability[profile.durability.name],
+            none,
+            none,
+            QosLiveliness.SYSTEM_DEFAULT,
+            none,
+            False,
+        )
+        for profile in offered
+    ]
+
+
+def _size(size: int) -> str:
+    return f'{1e-6 * size:.1f} MB'

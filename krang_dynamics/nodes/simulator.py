@@ -1,0 +1,266 @@
+"""simulator: stands in for the robot and its drivers, on the same topics."""
+
+import sys
+from collections.abc import Mapping
+from math import inf
+from time import monotonic, time_ns
+from typing import Any
+
+import numpy as np
+from geometry_msgs.msg import WrenchStamped
+from nav_msgs.msg import Odometry
+from rclpy.clock import Clock, ClockType
+from rclpy.node import Node
+from rosgraph_msgs.msg import Clock as ClockMessage
+from sensor_msgs.msg import Imu, JointState
+from std_msgs.msg import Float64MultiArray
+
+from ..control.configuration import payloads_of, robot_of, settings_of
+from ..control.drivers import Drivers
+from ..control.parameters import PARAMETERS, Parameter, frame_parameters
+from ..control.settings import Settings, commanded_joints
+from ..errors import KrangError
+from ..robot.model import Robot
+from ..robot.validate import array
+from ..simulation.engines import ENGINES
+from ..simulation.faults import Faults, Measurement
+from ..simulation.machine import Machine
+from ..simulation.wall import Wall
+from . import qos
+from .cdr import Template
+from .description import description_of
+from .node_parameters import PROCESS_PARAMETERS
+from .process import run
+from .ros_parameters import RosParameters
+from .shell import Shell
+
+SHARED = 'robot robot_description command_joints command_unit wheels_locked'.split()
+OWN = (
+    Parameter('engine', 'text', 'mujoco', 'what computes the motion', choices=ENGINES),
+    Parameter('rate', 'number', 1000.0, 'of states [Hz]', 1, 10000),
+    Parameter('lock_step', 'flag', True, 'wait for the answer to a state; false: real time'),
+    Parameter('publish_clock', 'flag', False, 'whether simulated time goes out on /clock'),
+    Parameter('measure_wrenches', 'flag', True, 'whether external wrenches at the end effectors go out'),
+    Parameter('start', 'per_joint', None, 'where the robot stands at first [rad]; default: home'),
+    Parameter('push.frame', 'text', '', 'that is pushed; empty: none', live=True),
+    Parameter('push.wrench', 'numbers', [0.0] * 6, 'force [N] and moment [N m] on it, world axes', live=True),
+    Parameter('push.duration', 'number', 0.0, 'from now on [s]; 0: for ever', 0, 1e6, live=True),
+    Parameter('wall.frame', 'text', '', 'that a wall may touch; empty: no wall', live=True),
+    Parameter('wall.point', 'numbers', [0.0] * 3, 'of the wall [m]', live=True),
+    Parameter('wall.normal', 'numbers', [1.0, 0.0, 0.0], 'towards the robot', live=True),
+    Parameter('faults.position_noise', 'number', 0.0, 'standard deviation [rad]', 0, 1, live=True),
+    Parameter('faults.velocity_noise', 'number', 0.0, 'standard deviation [rad/s]', 0, 10, live=True),
+    Parameter('faults.effort_noise', 'number', 0.0, 'standard deviation [N m]', 0, 1e4, live=True),
+    Parameter('faults.quantisation', 'number', 0.0, 'of positions [rad]', 0, 1, live=True),
+    Parameter('faults.delay', 'number', 0.0, 'of states [s]', 0, 10, live=True),
+    Parameter('faults.lost', 'number', 0.0, 'share of states that are lost', 0, 1, live=True),
+    Parameter('faults.frozen', 'names', [], 'joints whose sensors stand still', live=True),
+    Parameter('faults.nan', 'names', [], 'joints whose sensors say NaN', live=True),
+    Parameter('faults.dead_drivers', 'names', [], 'drivers that give no torque', live=True),
+    Parameter('faults.mass', 'number', 1.0, 'times what masses are believed to be', 0.1, 10, live=True),
+)
+PATIENCE = 1.0  # in lock step with whoever stopped answering [s]
+AGAIN = 0.1  # after which a first state that nobody answered is sent again [s]
+
+
+class SimulatorNode(Shell, Node):
+    """joint_states, imu, odom and measured wrenches out; effort_commands in, held as real drivers do.
+
+    ~/truth is what no sensor sees: all joints without noise, delay or loss.
+    """
+
+    def __init__(self) -> None:
+        Node.__init__(self, 'simulator')
+        self.begin_time()
+        shared = [parameter for parameter in PARAMETERS if parameter.name in SHARED]
+        self.ros_parameters = RosParameters(self, [*shared, *OWN, *PROCESS_PARAMETERS])
+        values = self.ros_parameters.values
+        robot = robot_of(values, description_of(self, values['robot_description']))
+        frames = frame_parameters(robot, self.ros_parameters.given)
+        self.ros_parameters.declare(p for p in frames if p.name.startswith('payload.'))
+        values = self.ros_parameters.values
+        settings = settings_of({**values, 'terms': ['gravity']}, robot, Settings)
+        drivers = Drivers(robot, commanded_joints(robot, settings), settings.command_unit)
+        self._machine = Machine(robot, drivers, values['engine'], 1.0 / values['rate'])
+        if values['start'] is not None:
+            self._machine.start_at(array('start', values['start'], (robot.nv,)))
+        self._last_push: Any = None
+        self._apply(values)
+        self.ros_parameters.apply = self._apply
+        self._is_answered = False  # whether the state that was sent last has its command, or was lost
+        self._is_alone = False  # whether nobody has answered for so long that real time counts
+        self._has_started = False
+        self._sent_at = -inf
+        # Simulated time begins at an hour nobody mistakes for "not set"; real time goes by the node's clock.
+        self._epoch = 1.0 if values['publish_clock'] else None
+        self._open(values)
+
+    def finish(self) -> None:
+        """A simulated robot needs no stop."""
+
+    def _open(self, values: Mapping[str, Any]) -> None:
+        robot = self._machine.robot
+        names, *columns = zip(*_sensors(robot), strict=True)
+        self._columns = [np.array(column) for column in columns]
+        message = JointState(name=list(names))
+        self._state_message = Template(message, 'position velocity effort', len(names))
+        self._states = self.create_publisher(JointState, 'joint_states', qos.STATES)
+        truth = JointState(name=list(robot.joint_names))
+        self._truth_message = Template(truth, 'position velocity effort', robot.nv)
+        self._truth = self.create_publisher(JointState, '~/truth', qos.STATES)
+        if robot.config.imu is not None:
+            message = _in_frame(Imu, robot.config.imu.link)
+            self._imu_message = Template(message, 'orientation angular_velocity')
+            self._imu = self.create_publisher(Imu, 'imu', qos.STATES)
+        if robot.config.odom is not None:
+            message = _in_frame(Odometry, robot.urdf.root)
+            message.child_frame_id = robot.config.odom.heading_of
+            parts = 'pose.pose.position pose.pose.orientation twist.twist.linear twist.twist.angular'
+            self._odom_message = Template(message, parts)
+            self._odom = self.create_publisher(Odometry, 'odom', qos.STATES)
+        self._wrenches = {
+            frame: (
+                self.create_publisher(WrenchStamped, f'measured_wrench/{frame}', qos.STATES),
+                Template(_in_frame(WrenchStamped, frame), 'wrench.force wrench.torque'),
+            )
+            for frame in (robot.config.end_effectors if values['measure_wrenches'] else ())
+        }
+        self._clock_topic = self._publisher_if(values['publish_clock'] or None, ClockMessage, '/clock')
+        self.create_subscription(Float64MultiArray, 'effort_commands', self._on_command, qos.RELIABLE)
+        self.create_timer(self._machine.period, self._tick, clock=Clock(clock_type=ClockType.STEADY_TIME))
+
+    def _publisher_if(self, wanted: object, kind: type, topic: str) -> Any:
+        return None if wanted is None else self.create_publisher(kind, topic, qos.STATES)
+
+    # -- what comes in ---------------------------------------------------------------------------------
+
+    def _on_command(self, message: Any) -> None:
+        try:
+            self._machine.hear(np.array(message.data))
+        except KrangError as error:
+            self.warn_of_refusal(str(error))
+            return
+        self._has_started, self._is_alone = True, False
+        if self.ros_parameters.values['lock_step'] and not self._is_answered:
+            self._is_answered = True
+            self._go_on()
+
+    def _apply(self, values: Mapping[str, Any]) -> None:
+        """Put pushes, wall and faults in force, together or not at all."""
+        try:
+            self._put_in_force(values)
+        except KrangError:
+            self._put_in_force(self.ros_parameters.values)
+            raise
+
+    def _put_in_force(self, values: Mapping[str, Any]) -> None:
+        machine = self._machine
+        faults = {k.removeprefix('faults.'): v for k, v in values.items() if k.startswith('faults.')}
+        mass = faults.pop('mass')
+        names = {k: tuple(v) for k, v in faults.items() if isinstance(v, list)}
+        machine.suffer(Faults(**{**faults, **names}))
+        machine.be(mass, tuple(payloads_of(values)))
+        machine.lean_on(_wall(values))
+        push = (values['push.frame'], values['push.wrench'], values['push.duration'])
+        if push != self._last_push:
+            if push[0]:
+                machine.push(push[0], np.array(push[1]), push[2] or inf)
+            else:
+                machine.let_go()
+            self._last_push = push
+
+    # -- time ------------------------------------------------------------------------------------------
+
+    def _tick(self) -> None:
+        """Real time, and lock step with nobody."""
+        values = self.ros_parameters.values
+        if not values['lock_step']:
+            self._go_on()
+        elif not self._has_started:
+            # Nobody answers yet: the robot stands still, and its first state is sent again and again.
+            if monotonic() - self._sent_at > AGAIN:
+                self._machine.sensors.restart()  # so that what follows does not depend on how often
+                self._send()
+        elif self._is_answered:
+            self._go_on()  # nobody can answer what was lost
+        elif self._is_alone or monotonic() - self._sent_at > PATIENCE:
+            self._is_alone = True
+            self._go_on()
+
+    def _go_on(self) -> None:
+        self._machine.step()
+        self._send()
+
+    def _stamp(self, time: float) -> tuple[int, int]:
+        """Seconds and nanoseconds of a moment of the simulation [s]."""
+        if self._epoch is None:
+            return divmod(time_ns() - round((self._machine.time - time) * 1e9), 10**9)
+        return divmod(round((self._epoch + time) * 1e9), 10**9)
+
+    # -- what goes out ---------------------------------------------------------------------------------
+
+    def _send(self) -> None:
+        """The present state; what belongs to it goes first, joint_states last."""
+        machine = self._machine
+        stamp = self._stamp(machine.time)
+        if self._clock_topic is not None:
+            clock = ClockMessage()
+            clock.clock.sec, clock.clock.nanosec = stamp
+            self._clock_topic.publish(clock)
+        config = machine.robot.config
+        if config.imu is not None:
+            self._imu.publish(self._imu_message.stamped(stamp, *machine.imu()))
+        if config.odom is not None:
+            place, orientation, twist = machine.odometry()
+            self._odom.publish(self._odom_message.stamped(stamp, place, orientation, twist[:3], twist[3:]))
+        for frame, (publisher, message) in self._wrenches.items():
+            wrench = machine.measured_wrench(frame)
+            publisher.publish(message.stamped(stamp, wrench[:3], wrench[3:]))
+        truth = self._truth_message.stamped(stamp, machine.q, machine.v, machine.effort())
+        self._truth.publish(truth)
+        measured = machine.measure()
+        self._is_answered, self._sent_at = measured is None, monotonic()
+        if measured is not None:
+            self._states.publish(self._joint_states(measured))
+
+    def _joint_states(self, measured: Measurement) -> bytes:
+        stamp = self._stamp(measured.time)
+        rows, scale, offset, share = self._columns
+        position = scale * (measured.q[rows] - offset)
+        return self._state_message.stamped(
+            stamp, position, scale * measured.v[rows], share * measured.effort[rows] / scale
+        )
+
+
+def _wall(values: Mapping[str, Any]) -> Wall | None:
+    if not values['wall.frame']:
+        return None
+    point, normal = (array(f'wall.{name}', values[f'wall.{name}'], (3,)) for name in ('point', 'normal'))
+    return Wall(values['wall.frame'], point, normal)
+
+
+def _sensors(robot: Robot) -> list[tuple[str, int, float, float, float]]:
+    """Name, joint, turns per joint turn, offset [rad] and share of torque of every sensor on joint_states."""
+    sensors = []
+    for row, joint in enumerate(robot.joint_names):
+        if robot.config.joints[joint].state != 'joint_states':
+            continue
+        drivers = [a for a in robot.config.actuators if a.joint == joint]
+        sensors += [(a.name, row, a.sign * a.ratio, a.offset, a.share) for a in drivers]
+        if not drivers:
+            sensors.append((joint, row, 1.0, 0.0, 1.0))
+    return sensors
+
+
+def _in_frame(kind: type, frame_id: str) -> Any:
+    message = kind()
+    message.header.frame_id = frame_id
+    return message
+
+
+def main(args: list[str] | None = None) -> None:
+    sys.exit(run(SimulatorNode, args))
+
+
+if __name__ == '__main__':
+    main()

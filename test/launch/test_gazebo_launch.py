@@ -1,0 +1,271 @@
+"""gazebo.launch.py: what it starts, in which order, and what it tells the nodes."""
+
+import ast
+import warnings
+from importlib.util import find_spec
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+import yaml
+
+import krang_dynamics as kd
+
+GAZEBO = Path(__file__).resolve().parents[2] / 'launch' / 'gazebo.launch.py'
+
+needs_launch = pytest.mark.skipif(
+    find_spec('launch_ros') is None,
+    reason='launch_ros is not installed; it comes with ROS 2 (ros-jazzy-launch-ros) and is not on PyPI',
+)
+
+
+def test_it_declares_its_arguments_with_defaults_and_descriptions():
+    arguments = next(
+        ast.literal_eval(node.value)
+        for node in ast.parse(GAZEBO.read_text()).body
+        if isinstance(node, ast.Assign) and node.targets[0].id == 'ARGUMENTS'
+    )
+    assert {name: default for name, (default, _) in arguments.items()} == {
+        'robot': 'krang',
+        'namespace': '',
+        'terms': '',
+        'wheels_locked': 'true',
+        'headless': 'false',
+        'guard': 'true',
+        'auto_activate': 'true',
+    }
+    assert all(description for _, description in arguments.values())
+
+
+# -- loaded --------------------------------------------------------------------------------------------
+
+
+def import_launch():
+    """The packages, whose own deprecation warnings are not ours."""
+    with warnings.catch_warnings():
+        warnings.simplefilter('ignore')
+        import launch
+        import launch_ros
+        import launch_ros.events.lifecycle
+    return launch, launch_ros
+
+
+class Loaded:
+    """The launch file with arguments, as far as it can be unfolded where there is no Gazebo."""
+
+    def __init__(self, **arguments):
+        self.launch, self.launch_ros = import_launch()
+        self.context = self.launch.LaunchContext()
+        self.context.launch_configurations.update(arguments)
+        source = self.launch.launch_description_sources.AnyLaunchDescriptionSource(str(GAZEBO))
+        self.entities = list(self.unfold(source.get_launch_description(self.context).entities))
+
+    def unfold(self, entities):
+        """Entities, and what becomes of them; nodes with the command line that they have there."""
+        actions = self.launch.actions
+        for entity in entities:
+            if isinstance(entity, self.launch_ros.actions.Node):
+                entity.words = self.command_line(entity)
+            yield entity
+            quiet = (self.launch_ros.actions.Node, actions.RegisterEventHandler)
+            if not isinstance(entity, quiet) and not is_gazebo(entity):
+                yield from self.unfold(entity.visit(self.context) or ())
+
+    def command_line(self, node):
+        """All words after the executable."""
+        node._perform_substitutions(self.context)
+        namespace, _, name = node.node_name.rpartition('/')
+        words = {'ns': f'__ns:={namespace or "/"}'}
+        if node.is_node_name_fully_specified():
+            words['name'] = f'__node:={name}'
+        self.context.extend_locals({'ros_specific_arguments': words})
+        return [self.launch.utilities.perform_substitutions(self.context, word) for word in node.cmd[1:]]
+
+    def nodes(self, entities=None):
+        """By executable."""
+        kind = self.launch_ros.actions.Node
+        found = self.entities if entities is None else entities
+        return {entity.node_executable: entity for entity in found if isinstance(entity, kind)}
+
+    def after(self, process, returncode=0):
+        """What the end of a process leads to."""
+        event = self.launch.events.process.ProcessExited(
+            action=process, name='it', cmd=[], cwd=None, env=None, pid=1, returncode=returncode
+        )
+        for entity in self.entities:
+            handler = getattr(entity, 'event_handler', None)
+            if handler is not None and handler.matches(event):
+                return list(self.unfold(handler.handle(event, self.context) or ()))
+        return []
+
+    def once_active(self):
+        """What the controller's activation leads to."""
+        event = self.launch_ros.events.lifecycle.StateTransition(
+            action=None, msg=SimpleNamespace(
+                transition=SimpleNamespace(label='activate', id=3),
+                start_state=SimpleNamespace(label='activating'),
+                goal_state=SimpleNamespace(label='active'),
+                timestamp=0,
+            )
+        )  # fmt: skip
+        for entity in self.entities:
+            handler = getattr(entity, 'event_handler', None)
+            if handler is not None and handler.matches(event):
+                return list(self.unfold(handler.entities))
+        return []
+
+
+def is_gazebo(entity):
+    return 'gz_args' in dict(getattr(entity, 'launch_arguments', ()))
+
+
+@pytest.fixture(scope='module')
+def folder(tmp_path_factory):
+    """Where launch puts its logs, and the launch file what it generates."""
+    config = import_launch()[0].logging.launch_config
+    config.log_dir = str(tmp_path_factory.mktemp('log'))
+    return Path(config.log_dir) / 'gazebo'
+
+
+@pytest.fixture
+def load(folder):
+    return Loaded
+
+
+@pytest.fixture
+def told():
+    """A real node with a command line: its name, its parameters, and its way of naming topics."""
+    import rclpy
+
+    context, nodes = rclpy.Context(), []
+    context.init()
+
+    def node_told(words):
+        node = rclpy.create_node(
+            'unnamed',
+            context=context,
+            cli_args=words[words.index('--ros-args') :],
+            use_global_arguments=False,
+            automatically_declare_parameters_from_overrides=True,
+        )
+        nodes.append(node)
+        return node
+
+    yield node_told
+    for node in nodes:
+        node.destroy_node()
+    context.try_shutdown()
+
+
+def value(node, name):
+    return node.get_parameter(name).value
+
+
+@needs_launch
+def test_gazebo_gets_the_robot_s_world_and_runs_at_once(load, folder):
+    loaded = load(headless='true')
+    (gazebo,) = filter(is_gazebo, loaded.entities)
+    world = folder / 'world.sdf'
+    assert dict(gazebo.launch_arguments) == {'gz_args': f'-r -s {world}', 'on_exit_shutdown': 'true'}
+    assert world.is_file()
+
+
+@needs_launch
+def test_the_description_is_the_generated_urdf_on_simulated_time(load, told, folder):
+    publisher = load().nodes()['robot_state_publisher']
+    node = told(publisher.words)
+    assert value(node, 'robot_description') == (folder / 'gazebo.urdf').read_text()
+    assert value(node, 'use_sim_time') is True
+
+
+@needs_launch
+@pytest.mark.parametrize(
+    ('robot', 'topics'), [('krang', ['/clock', '/lab/imu']), ('otbot', ['/clock', '/lab/odom'])]
+)
+def test_clock_and_sensors_are_bridged_into_ros(load, robot, topics):
+    bridge = load(robot=robot, namespace='lab').nodes()['parameter_bridge']
+    words = bridge.words[: bridge.words.index('--ros-args')]
+    assert [word.split('@')[0] for word in words] == topics
+    assert all('[gz.msgs.' in word for word in words)  # from Gazebo to ROS, never back
+
+
+@needs_launch
+def test_otbot_is_put_on_its_wheels(load):
+    words = load(robot='otbot').nodes()['create'].words
+    assert words[words.index('-world') + 1] == words[words.index('-name') + 1] == 'otbot'
+    assert float(words[words.index('-z') + 1]) == pytest.approx(0.1)
+
+
+@needs_launch
+def test_each_step_waits_for_the_one_before(load):
+    loaded = load()
+    assert set(loaded.nodes()) == {'robot_state_publisher', 'parameter_bridge', 'create'}
+    states = loaded.nodes(loaded.after(loaded.nodes()['create']))['spawner']
+    assert states.words[0] == 'joint_state_broadcaster'
+    assert set(loaded.nodes(loaded.after(states))) == {'torque_controller', 'torque_guard'}
+    torques = loaded.nodes(loaded.once_active())['spawner']
+    assert torques.words[0] == 'effort_controller'
+    assert loaded.after(torques) == []
+
+
+@needs_launch
+def test_where_a_step_fails_all_ends(load):
+    loaded = load()
+    (end,) = loaded.after(loaded.nodes()['create'], returncode=1)
+    assert isinstance(end, loaded.launch.actions.Shutdown)
+
+
+def controllers(loaded):
+    """The nodes that come once joint states do."""
+    states = loaded.nodes(loaded.after(loaded.nodes()['create']))['spawner']
+    return loaded.nodes(loaded.after(states))
+
+
+@needs_launch
+def test_controller_and_guard_take_gazebo_s_robot_in_newton_metres(load, told, folder):
+    nodes = controllers(load(namespace='lab', terms='gravity,damping'))
+    joints = yaml.safe_load((folder / 'controllers.yaml').read_text())
+    joints = joints['/**/effort_controller']['ros__parameters']['joints']
+    for name, action in nodes.items():
+        assert action.node_package == 'krang_dynamics'
+        node = told(action.words)
+        assert node.get_fully_qualified_name() == f'/lab/{name}'
+        assert kd.load_robot(value(node, 'robot')).name == 'krang'
+        assert value(node, 'command_unit') == 'torque'
+        assert value(node, 'command_joints') == joints
+        assert value(node, 'use_sim_time') is True
+        assert value(node, 'wheels_locked') is True
+    controller = told(nodes['torque_controller'].words)
+    assert value(controller, 'terms') == ['gravity', 'damping']
+    assert value(controller, 'auto_enable') is True
+
+
+@needs_launch
+def test_torques_reach_gazebo_through_the_guard(load, told):
+    nodes = controllers(load(namespace='lab'))
+    controller, guard = (told(nodes[name].words) for name in ('torque_controller', 'torque_guard'))
+    assert controller.resolve_topic_name('effort_commands') == '/lab/effort_commands'
+    assert guard.resolve_topic_name('effort_commands') == '/lab/effort_commands'
+    assert guard.resolve_topic_name('guarded/effort_commands') == '/lab/effort_controller/commands'
+
+
+@needs_launch
+def test_without_the_guard_they_go_straight_there(load, told):
+    nodes = controllers(load(guard='false'))
+    assert set(nodes) == {'torque_controller'}
+    node = told(nodes['torque_controller'].words)
+    assert node.resolve_topic_name('effort_commands') == '/effort_controller/commands'
+
+
+@needs_launch
+@pytest.mark.parametrize(
+    ('robot', 'terms'),
+    [
+        ('krang', ['gravity', 'friction', 'computed_torque']),
+        ('otbot', ['rolling_base']),
+        ('pendubot', ['balance']),
+    ],
+)
+def test_terms_suit_the_robot_unless_given(load, told, robot, terms):
+    node = told(controllers(load(robot=robot))['torque_controller'].words)
+    assert value(node, 'terms') == terms

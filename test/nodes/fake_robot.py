@@ -1,0 +1,129 @@
+"""A driver that says what a test wants: joint states at a steady rate, honest unless told otherwise."""
+
+import time
+from functools import cache
+from itertools import count
+from threading import Event, Thread
+
+from builtin_interfaces.msg import Time
+from sensor_msgs.msg import JointState
+
+import krang_dynamics as kd
+
+RATE = 200.0  # [1/s]
+
+robot_named = cache(kd.load_robot)
+_numbers = count()
+
+
+def time_message(seconds):
+    """A builtin_interfaces/Time of a time [s]."""
+    whole = int(seconds // 1)
+    return Time(sec=whole, nanosec=int(1e9 * (seconds - whole)))
+
+
+class FakeRobot:
+    """Stands still at home and measures the torque of its weight; `say` is called once per period."""
+
+    def __init__(self, bench, name='planar_2r', namespace='', rate=RATE):
+        self.bench = bench
+        self.model = robot_named(name)
+        self.period = 1.0 / rate
+        self.turns = 0
+        self.spoke = 0.0  # when the last message was sent, by time.time() [s]
+        self._namespace = namespace
+        self._publishers = {}
+        self.be_honest()
+        self._connect()
+        self._ended = Event()
+        self._thread = Thread(target=self._run)
+        self._thread.start()
+        bench.at_end(self._end)
+
+    # -- what it says ----------------------------------------------------------------------------------
+
+    def be_honest(self):
+        """At home, standing, and saying so."""
+        self.q = self.model.home.copy()
+        self.v = 0.0 * self.q
+        self.effort = self.model.gravity_torque(self.q)
+        self.say = self.honest
+
+    def honest(self):
+        self.publish(self.joint_state())
+
+    def silent(self):
+        pass
+
+    def now(self):
+        """The time of its stamps [s]."""
+        return time.time()
+
+    def joint_state(self, names=None, stamp=None, **changes):
+        """Some joints, or all, as they are now; `changes` are fields of the message."""
+        joints = self.model.joint_names
+        rows = range(len(joints)) if names is None else [joints.index(name) for name in names]
+        fields = {
+            'name': [joints[i] for i in rows],
+            'position': self.q[rows].tolist(),
+            'velocity': self.v[rows].tolist(),
+            'effort': self.effort[rows].tolist(),
+        }
+        message = JointState(**{**fields, **changes})
+        message.header.stamp = time_message(self.now() if stamp is None else stamp)
+        return message
+
+    def publish(self, message, topic='joint_states'):
+        self._publisher(type(message), topic).publish(message)
+        if topic == 'joint_states':
+            self.spoke = time.time()
+
+    def says(self, turns=20):
+        """Wait until it has spoken a few more times."""
+        wanted = self.turns + turns
+        self.bench.until(lambda: self.turns >= wanted, f'{turns} turns of the robot')
+
+    def hushes(self):
+        """Be silent from now on; when it last spoke, by time.time() [s]."""
+        self.say = self.silent
+        self.says(2)
+        return self.spoke
+
+    def leave(self):
+        """Vanish for good."""
+        self._end()
+        self._disconnect()
+
+    def restart(self):
+        """Vanish from the graph and come back, as a driver does that crashed and was started again."""
+        self.hushes()
+        self._disconnect()
+        self._connect()
+        self.say = self.honest
+
+    # -- inside ----------------------------------------------------------------------------------------
+
+    def _connect(self):
+        self._node = self.bench.add_node(f'driver_{next(_numbers)}', self._namespace)
+        self._publisher(JointState, 'joint_states')
+
+    def _disconnect(self):
+        self._publishers.clear()
+        self.bench.remove_node(self._node)
+
+    def _publisher(self, kind, topic):
+        if topic not in self._publishers:
+            self._publishers[topic] = self._node.create_publisher(kind, topic, 10)
+        return self._publishers[topic]
+
+    def _run(self):
+        due = time.monotonic()
+        while not self._ended.is_set():
+            self.say()
+            self.turns += 1
+            due = max(due + self.period, time.monotonic())  # what is late is left out
+            time.sleep(max(0.0, due - time.monotonic()))
+
+    def _end(self):
+        self._ended.set()
+        self._thread.join()

@@ -1,0 +1,73 @@
+"""Two robots in two namespaces do not hear each other; P10: two controllers of one robot agree to the bit."""
+
+import numpy as np
+from nodes.bench import Bench, Controller
+from nodes.fake_robot import FakeRobot
+from nodes.monitor import Monitor
+from std_msgs.msg import Bool
+
+ARM = {
+    'robot': 'planar_2r',
+    'terms': ['gravity'],
+    'ramp_time': 0.1,
+    'stop__time': 0.2,
+    'state_timeout': 0.8,
+}
+
+
+def weight(robot):
+    return robot.model.gravity_torque(robot.q)
+
+
+def test_p12_two_robots_in_two_namespaces_do_not_hear_each_other():
+    with Bench() as bench:
+        robots = [FakeRobot(bench, namespace=name) for name in ('/left', '/right')]
+        robots[1].q = np.array([-0.4, 0.3])
+        controllers = [Controller(bench, namespace=name, **ARM) for name in ('/left', '/right')]
+        for controller in controllers:
+            controller.activate()
+        controllers[0].drive()
+        assert controllers[1].mode == 'disabled'
+        assert not controllers[1].commands.records
+        controllers[1].drive()
+        robots[0].says(60)
+        for robot, controller in zip(robots, controllers, strict=True):
+            assert np.allclose(controller.commands.last.message.data, weight(robot))
+        robots[0].publish(Bool(data=True), 'emergency_stop')
+        controllers[0].until_fault('emergency_stop')
+        robots[0].says(60)
+        assert controllers[1].mode == 'active'
+        assert np.allclose(controllers[1].commands.last.message.data, weight(robots[1]))
+        for robot, controller in zip(robots, controllers, strict=True):
+            Monitor(controller, robot.model).check()
+
+
+def test_p10_two_controllers_that_hear_the_same_states_send_the_same_bits():
+    with Bench() as bench:
+        robot = FakeRobot(bench)
+        remap = [('joint_states', '/joint_states')]
+        twins = [Controller(bench, namespace=name, remap=remap, **ARM) for name in ('/one', '/two')]
+        for twin in twins:
+            twin.activate()
+            twin.drive()
+
+        def swing():
+            robot.q = robot.model.home + 0.3 * np.sin([3.0 * robot.now(), 5.0 * robot.now()])
+            robot.honest()
+
+        robot.say = swing
+        robot.says(20)  # the ramps are over, and no rate limit is at work
+        count = [len(twin.torques) for twin in twins]
+        robot.says(200)
+        sent = [
+            {stamp_of(r.message): r.message.effort.tobytes() for r in twin.torques.records[start:]}
+            for twin, start in zip(twins, count, strict=True)
+        ]
+        both = sent[0].keys() & sent[1].keys()
+        assert len(both) > 100
+        assert len({sent[0][stamp] for stamp in both}) > 100
+        assert all(sent[0][stamp] == sent[1][stamp] for stamp in both)
+
+
+def stamp_of(message):
+    return message.header.stamp.sec, message.header.stamp.nanosec

@@ -1,0 +1,581 @@
+"""P1 to P9 and P12, kept by a real process on real topics; P10 and P11 have files of their own."""
+
+import signal
+import time
+
+import numpy as np
+import pytest
+from nodes.bench import Bench, Controller
+from nodes.fake_robot import FakeRobot
+from nodes.monitor import Monitor
+from std_msgs.msg import Float64MultiArray
+
+STATE_TIMEOUT = 0.4  # more than the default, for loaded machines [s]
+LONGEST_STOP = 4.0  # P8 [s]
+QUICK = {'ramp_time': 0.2, 'stop__time': 0.3, 'stop__blind_time': 0.2, 'state_timeout': STATE_TIMEOUT}
+RUBBISH = [np.nan, np.inf, -np.inf, 1e308]
+TURNS = 50  # of the robot: long enough that a node would have shown what it does
+
+
+@pytest.fixture(scope='module')
+def bench():
+    with Bench() as bench:
+        yield bench
+
+
+@pytest.fixture(scope='module')
+def shared(bench):
+    """One robot, and one controller that all tests use; what each leaves behind is tidied up."""
+    robot = FakeRobot(bench)
+    controller = Controller(bench, robot='planar_2r', terms=['gravity'], **QUICK)
+    assert controller.lifecycle == 'unconfigured'
+    return robot, controller.activate(), Monitor(controller, robot.model)
+
+
+@pytest.fixture
+def robot(shared):
+    return shared[0]
+
+
+@pytest.fixture
+def controller(shared):
+    """Active, disabled and without a fault; P1, P2, P3, P5 and P9 are checked at the end."""
+    robot, controller, monitor = shared
+    robot.be_honest()
+    robot.says()
+    controller.rest()
+    begin = time.time()
+    yield controller
+    robot.be_honest()
+    monitor.check(begin)
+    assert controller.is_alive
+    assert 'Traceback' not in controller.log
+
+
+@pytest.fixture
+def driving(controller, robot, bench):
+    """Past its ramp, and sending the torque of the robot's weight."""
+    controller.drive()
+    until_weight(bench, controller, robot)
+    return controller
+
+
+def weight(robot):
+    return robot.model.gravity_torque(robot.q)
+
+
+def sent(controller):
+    """The newest command [N m]."""
+    last = controller.commands.last
+    return np.array(last.message.data) if last else np.full(2, np.nan)
+
+
+def until_weight(bench, controller, robot):
+    bench.until(
+        lambda: np.allclose(sent(controller), weight(robot), atol=1e-9), f'the torque {weight(robot)} N m'
+    )
+
+
+def stays_silent(controller, robot):
+    """Nothing comes while the robot goes on speaking."""
+    count = len(controller.commands), len(controller.torques)
+    robot.says(TURNS)
+    assert (len(controller.commands), len(controller.torques)) == count
+
+
+def ends_in_zero(bench, controller, robot):
+    """The last command is zero torque, and then there is silence."""
+    bench.until(lambda: not sent(controller).any(), 'zero torque')
+    robot.says(5)
+    stays_silent(controller, robot)
+    assert not sent(controller).any()
+
+
+def is_latched(controller, robot, kind):
+    """The robot is well again, and still nothing moves until somebody clears the fault."""
+    robot.be_honest()
+    robot.says(TURNS)
+    assert controller.fault == kind
+    assert controller.mode == 'fault'
+    refused = controller.enable()
+    assert not refused.success
+    assert 'clear' in refused.message
+    controller.until_cleared()
+    controller.drive()
+
+
+# -- P1 -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize('field', ['position', 'velocity', 'effort'])
+def test_p1_no_rubbish_in_joint_states_comes_out_again(driving, robot, field):
+    count = len(driving.commands)
+    for rubbish in RUBBISH:
+        robot.publish(robot.joint_state(**{field: [rubbish, 0.0]}))
+        robot.publish(robot.joint_state(**{field: [rubbish, rubbish]}))
+        robot.says(5)
+    assert len(driving.commands) > count
+    assert all(np.isfinite(r.message.data).all() for r in driving.commands.since(0.0))
+
+
+def test_p1_a_measured_effort_that_is_no_number_counts_as_not_measured(controller, robot):
+    robot.effort = np.array([np.nan, 7.0])
+    robot.says()
+    count = len(controller.commands)
+    controller.drive()
+    assert list(controller.commands.records[count].message.data) == [0.0, 7.0]
+
+
+# -- P2 -----------------------------------------------------------------------------------------------
+
+
+def test_p2_the_first_command_is_the_measured_effort_within_the_limits(controller, robot):
+    robot.effort = np.array([1e4, -1e4])
+    robot.says()
+    count = len(controller.commands)
+    controller.drive()
+    assert list(controller.commands.records[count].message.data) == [100.0, -50.0]
+
+
+def test_p2_a_limit_lowered_below_the_present_torque_is_reached_without_a_jump(driving, robot, bench):
+    limit = np.array([10.0, 50.0])
+    before = driving.get('limits__effort')
+    begin = time.time()
+    assert driving.set(limits__effort=limit.tolist()).successful
+    bench.until(lambda: abs(sent(driving)[0]) <= limit[0], 'torque within the new limit')
+    first = np.array(driving.commands.since(begin)[0].message.data)
+    assert first[0] > limit[0]  # at stop.rate, not at once
+    robot.says()
+    assert np.allclose(sent(driving), np.minimum(weight(robot), limit))
+    assert driving.set(limits__effort=before).successful
+    until_weight(bench, driving, robot)
+
+
+def test_p2_no_parameter_allows_more_than_the_urdf(driving, robot):
+    before = driving.get('limits__effort')
+    driving.set(limits__effort=[1e4, 1e4])
+    driving.rest()
+    robot.effort = np.array([1e4, -1e4])
+    robot.says()
+    driving.drive()  # the monitor sees to the rest
+    driving.set(limits__effort=before)
+
+
+# -- P3 -----------------------------------------------------------------------------------------------
+
+
+def test_p3_torque_changes_no_faster_than_the_rate(driving, robot, bench):
+    before = driving.get('limits__effort_rate')
+    rate = np.array([40.0, 20.0])
+    assert driving.set(limits__effort_rate=rate.tolist()).successful
+    begin = time.time()
+    robot.q = np.array([-2.0, 1.5])  # the weight pulls the other way
+    until_weight(bench, driving, robot)
+    monitor = Monitor(driving, robot.model)
+    monitor.rate = rate
+    monitor.check(begin)
+    assert driving.torques.last.sent - begin >= 0.6  # for 26 N m
+    assert driving.set(limits__effort_rate=before).successful
+
+
+# -- P4 -----------------------------------------------------------------------------------------------
+
+
+def test_p4_silence_ends_in_the_stop_policy_and_a_latched_fault(driving, robot, bench):
+    spoke = robot.hushes()
+    driving.until_fault('state')
+    assert driving.faulted_at(spoke) - spoke >= STATE_TIMEOUT
+    assert 'joint_' in driving.reason
+    bench.until(lambda: not sent(driving).any(), 'zero torque')
+    blind = driving.torques.since(spoke + STATE_TIMEOUT)
+    torque = np.array([r.message.effort for r in blind])
+    assert (np.diff(np.abs(torque), axis=0) <= 1e-9).all()  # let go, never taken up again
+    assert blind[-1].sent - blind[0].sent <= 2 * 0.2  # stop.blind_time
+    assert len(blind) > 3  # and not in one jump
+    is_latched(driving, robot, 'state')
+
+
+def test_p4_the_stop_begins_soon_after_the_timeout(driving, robot, bench):
+    spoke = robot.hushes()
+    driving.until_fault('state')
+    assert driving.faulted_at(spoke) - spoke <= STATE_TIMEOUT + 0.1
+    assert np.diff([r.sent for r in driving.commands.since(spoke - 0.05)]).max() <= STATE_TIMEOUT + 0.1
+
+
+def test_p4_one_joint_that_falls_silent_is_named(driving, robot):
+    robot.say = lambda: robot.publish(robot.joint_state(['joint_1']))
+    driving.until_fault('state')
+    assert 'joint_2' in driving.reason
+    is_latched(driving, robot, 'state')
+
+
+def test_p4_a_driver_that_repeats_its_last_message_is_stale(driving, robot):
+    last = robot.joint_state()
+    robot.say = lambda: robot.publish(last)
+    driving.until_fault('state')
+    is_latched(driving, robot, 'state')
+
+
+@pytest.mark.parametrize('jump', [-10.0, -0.5, 5.0, 900.0])
+def test_p4_stamps_that_jump_end_in_a_fault(driving, robot, jump):
+    robot.say = lambda: robot.publish(robot.joint_state(stamp=robot.now() + jump))
+    driving.until_fault('state')
+    is_latched(driving, robot, 'state')
+
+
+def test_p4_states_that_are_old_by_their_stamps_are_not_enough_to_enable(controller, robot):
+    robot.say = lambda: robot.publish(robot.joint_state(stamp=robot.now() - 0.5))
+    robot.says(2 * TURNS)
+    refused = controller.enable()
+    assert not refused.success
+    assert 'joint_' in refused.message
+
+
+def test_p4_nan_for_too_long_is_silence(driving, robot):
+    robot.say = lambda: robot.publish(robot.joint_state(position=[np.nan, 0.8]))
+    driving.until_fault('state')
+    assert 'joint_1' in driving.reason
+    is_latched(driving, robot, 'state')
+
+
+def test_p4_a_driver_that_restarts_finds_a_latched_fault(driving, robot, bench):
+    robot.hushes()
+    driving.until_fault('state')
+    robot.restart()
+    ends_in_zero(bench, driving, robot)
+    is_latched(driving, robot, 'state')
+    until_weight(bench, driving, robot)
+
+
+def test_p4_a_controller_that_was_frozen_wakes_up_into_the_stop_policy(driving, robot, bench):
+    driving.send(signal.SIGSTOP)
+    robot.says(2 * TURNS)  # longer than the timeout
+    begin = time.time()
+    driving.send(signal.SIGCONT)
+    driving.until_fault('state')
+    ends_in_zero(bench, driving, robot)
+    torque = np.array([r.message.effort for r in driving.torques.since(begin)])
+    assert (np.abs(torque) <= np.abs(weight(robot)) + 1e-9).all()
+    is_latched(driving, robot, 'state')
+
+
+# -- P5 -----------------------------------------------------------------------------------------------
+
+
+def test_p5_nothing_is_published_before_enable(controller, robot):
+    stays_silent(controller, robot)
+
+
+def test_p5_the_first_command_is_the_measured_effort_and_the_ramp_is_smooth(controller, robot, bench):
+    robot.effort = np.array([3.0, -2.0])
+    robot.says()
+    count = len(controller.torques)
+    controller.drive()
+    until_weight(bench, controller, robot)
+    torque = np.array([r.message.effort for r in controller.torques.records[count:]])
+    assert torque[0].tolist() == [3.0, -2.0]
+    assert (np.diff(torque, axis=0) >= -1e-9).all()  # both weights are above the measured efforts
+    ramp = [
+        r.sent
+        for r, t in zip(controller.torques.records[count:], torque, strict=True)
+        if not np.allclose(t, weight(robot))
+    ]
+    assert ramp[-1] - ramp[0] >= 0.15  # ramp_time 0.2
+
+
+def test_p5_disable_lowers_the_weight_and_then_is_silent(driving, robot, bench):
+    begin = time.time()
+    assert driving.enable(False).success
+    ends_in_zero(bench, driving, robot)
+    assert driving.mode == 'disabled'
+    assert driving.fault is None
+    torque = np.array([r.message.effort for r in driving.torques.since(begin)])
+    assert (np.diff(np.abs(torque), axis=0) <= 1e-9).all()
+    assert len(torque) > 10
+    stays_silent(driving, robot)
+
+
+# -- P6 -----------------------------------------------------------------------------------------------
+
+
+def test_p6_a_missing_joint_is_refused_by_name(controller, robot):
+    robot.say = lambda: robot.publish(robot.joint_state(['joint_1']))
+    robot.says(2 * TURNS)
+    refused = controller.enable()
+    assert not refused.success
+    assert 'joint_2' in refused.message
+    stays_silent(controller, robot)
+
+
+def test_p6_a_duplicate_joint_is_refused_by_name_and_changes_nothing(driving, robot, bench):
+    def twice():
+        robot.honest()
+        robot.publish(robot.joint_state(['joint_1', 'joint_2', 'joint_2'], position=[1.5, 1.5, -1.5]))
+
+    begin, expected = time.time(), weight(robot)
+    robot.say = twice
+    robot.says(TURNS)
+    for record in driving.commands.since(begin):
+        assert np.allclose(record.message.data, expected)
+    assert driving.mode == 'active'
+    bench.until(lambda: 'joint_2' in driving.log and 'twice' in driving.log, 'the refusal in the log')
+
+
+def test_p6_extra_joints_are_ignored_and_logged_once(driving, robot):
+    expected = weight(robot)
+    robot.say = lambda: robot.publish(
+        robot.joint_state(
+            name=['gripper', 'joint_1', 'joint_2'],
+            position=[9.0, *robot.q],
+            velocity=[1e9, 0.0, 0.0],
+            effort=[np.nan, 0.0, 0.0],
+        )
+    )
+    robot.says(TURNS)
+    assert driving.mode == 'active'
+    assert np.allclose(sent(driving), expected)
+    assert sum('gripper' in line for line in driving.log.splitlines()) == 1
+
+
+def test_p6_joints_are_found_by_name_whatever_their_order(driving, robot):
+    begin, expected = time.time(), weight(robot)
+    robot.say = lambda: robot.publish(robot.joint_state(['joint_2', 'joint_1']))
+    robot.says(TURNS)
+    assert driving.mode == 'active'
+    assert all(np.allclose(r.message.data, expected) for r in driving.commands.since(begin))
+
+
+def test_p6_joints_may_come_from_two_publishers(controller, robot, bench):
+    other = FakeRobot(bench)
+    try:
+        robot.say = lambda: robot.publish(robot.joint_state(['joint_1']))
+        other.say = lambda: other.publish(other.joint_state(['joint_2']))
+        robot.says()
+        controller.drive()
+        until_weight(bench, controller, robot)
+        robot.says(TURNS)
+        assert controller.mode == 'active'
+        other.hushes()
+        controller.until_fault('state')
+        assert 'joint_2' in controller.reason
+    finally:
+        other.leave()
+
+
+def test_p6_two_publishers_of_the_same_joints_break_no_promise_and_are_warned_of(driving, robot, bench):
+    other = FakeRobot(bench)
+    try:
+        other.q = other.q + 0.01
+        low, high = sorted((weight(robot)[0], weight(other)[0]))
+        other.says(TURNS)
+        assert low - 1e-9 <= sent(driving)[0] <= high + 1e-9
+        bench.until(lambda: 'publisher' in driving.log, 'a warning in the log', 5.0)
+    finally:
+        other.leave()
+
+
+def test_p6_a_missing_velocity_is_refused(controller, robot):
+    robot.say = lambda: robot.publish(robot.joint_state(velocity=[np.nan, 0.0]))
+    robot.says(2 * TURNS)
+    refused = controller.enable()
+    assert not refused.success
+    assert 'joint_1' in refused.message
+
+
+# -- P7 -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize('back', [0.0, 0.02, 50.0])
+def test_p7_repeated_and_backward_stamps_are_ignored(driving, robot, back):
+    def and_an_old_one():
+        now = robot.now()
+        robot.publish(robot.joint_state(stamp=now))
+        robot.publish(robot.joint_state(stamp=now - back, position=[-2.0, 2.0]))
+
+    begin, expected = time.time(), weight(robot)
+    robot.say = and_an_old_one
+    robot.says(TURNS)
+    assert driving.mode == 'active'
+    assert all(np.allclose(r.message.data, expected) for r in driving.commands.since(begin))
+
+
+def test_p7_a_stamp_of_zero_means_the_time_of_arrival(controller, robot, bench):
+    robot.say = lambda: robot.publish(robot.joint_state(stamp=0.0))
+    robot.says()
+    controller.rest()  # a cleared fault forgets the stamps of before
+    controller.drive()
+    until_weight(bench, controller, robot)
+    robot.say = robot.silent
+    controller.until_fault('state')
+
+
+def test_p7_torques_carry_the_stamp_of_the_state_that_caused_them(driving, robot):
+    said = set()
+
+    def and_remember():
+        message = robot.joint_state()
+        said.add((message.header.stamp.sec, message.header.stamp.nanosec))
+        robot.publish(message)
+
+    robot.say = and_remember
+    robot.says(2)
+    begin = time.time()
+    robot.says(TURNS)
+    stamps = [r.message.header.stamp for r in driving.torques.since(begin)]
+    assert stamps
+    assert {(s.sec, s.nanosec) for s in stamps[1:]} <= said
+
+
+# -- P8 -----------------------------------------------------------------------------------------------
+
+
+def test_p8_deactivate_ends_in_the_stop_policy(driving, robot, bench):
+    begin = time.time()
+    assert driving.transition('deactivate')
+    bench.until(lambda: driving.lifecycle == 'inactive', 'the inactive state')
+    assert time.time() - begin <= LONGEST_STOP
+    torque = np.array([r.message.effort for r in driving.torques.since(begin)])
+    assert (np.diff(np.abs(torque), axis=0) <= 1e-9).all()
+    assert len(torque) > 10
+    ends_in_zero(bench, driving, robot)
+    assert driving.mode == 'inactive'
+    assert not driving.enable().success
+    assert driving.transition('activate')
+    driving.until_mode('disabled')
+    stays_silent(driving, robot)
+
+
+def test_p8_deactivate_needs_no_state(driving, robot, bench):
+    robot.hushes()
+    begin = time.time()
+    assert driving.transition('deactivate')
+    bench.until(lambda: driving.lifecycle == 'inactive', 'the inactive state')
+    assert time.time() - begin <= LONGEST_STOP
+    bench.until(lambda: not sent(driving).any(), 'zero torque')
+    torque = np.array([r.message.effort for r in driving.torques.since(begin)])
+    assert len(torque) > 3
+    assert (np.abs(torque) <= weight(robot) + 1e-9).all()
+    assert driving.transition('activate')
+
+
+SIGNALS = {'/sigint': signal.SIGINT, '/sigterm': signal.SIGTERM}
+
+
+def test_p8_signals_lower_the_weight_before_the_process_ends(bench):
+    """With the default times: two seconds of lowering, and an end within four."""
+    robot = FakeRobot(bench, namespace='/arms')
+    remap = [('joint_states', '/arms/joint_states')]
+    controllers = [
+        Controller(
+            bench,
+            'gravity_compensation',
+            name,
+            remap,
+            robot='planar_2r',
+            ramp_time=0.1,
+            state_timeout=STATE_TIMEOUT,
+        )
+        for name in SIGNALS
+    ]
+    for controller in controllers:
+        controller.activate()
+        controller.drive()
+        until_weight(bench, controller, robot)
+    begin = time.time()
+    for controller, number in zip(controllers, SIGNALS.values(), strict=True):
+        controller.send(number)
+    for controller in controllers:
+        assert controller.wait() == 0
+        assert time.time() - begin <= LONGEST_STOP
+    for controller in controllers:
+        records = controller.torques.since(begin)
+        for record in records:
+            share = min(1.0, max(0.0, 1.0 - (record.sent - begin) / 2.0))
+            assert np.allclose(record.message.effort, share * weight(robot), atol=0.1 * weight(robot).max())
+        assert len(records) > 100
+        assert not np.any(records[-1].message.effort)
+        assert 'Traceback' not in controller.log
+        Monitor(controller, robot.model).check()
+
+
+def test_p8_signals_to_idle_nodes_end_them_at_once(bench):
+    controllers = [
+        Controller(bench, namespace=f'/idle{name}', robot='planar_2r', terms=['gravity']) for name in SIGNALS
+    ]
+    for controller, number in zip(controllers, SIGNALS.values(), strict=True):
+        assert controller.transition('configure')
+        controller.send(number)
+    for controller in controllers:
+        assert controller.wait(LONGEST_STOP) == 0
+        assert 'Traceback' not in controller.log
+        assert not controller.commands.records
+
+
+def test_p8_a_held_weight_is_held_until_the_process_ends(bench):
+    robot = FakeRobot(bench, namespace='/held')
+    hold = {**QUICK, 'stop__policy': 'hold', 'stop__time': 1.5}
+    controller = Controller(bench, 'gravity_compensation', '/held', robot='planar_2r', **hold)
+    controller.activate()
+    controller.drive()
+    controller.enable(False)
+    controller.until_mode('stopping')
+    begin = time.time()
+    robot.says(2 * TURNS)
+    assert all(np.allclose(r.message.data, weight(robot)) for r in controller.commands.since(begin))
+    assert controller.mode == 'stopping'
+    controller.drive()
+    robot.hushes()  # a stop needs no state
+    begin = time.time()
+    controller.send(signal.SIGTERM)
+    assert controller.wait() == 0
+    assert time.time() - begin <= LONGEST_STOP
+    assert not sent(controller).any()
+    Monitor(controller, robot.model).check()
+
+
+# -- P9 -----------------------------------------------------------------------------------------------
+
+
+def test_p9_a_passive_joint_gets_no_effort_and_the_amplifier_no_more_than_its_supply(bench):
+    robot = FakeRobot(bench, 'pendubot', '/pendubot')
+    robot.q = np.array([0.3, 0.7])  # the free pendulum leans, and has weight
+    robot.effort = np.array([5.0, 5.0])
+    controller = Controller(
+        bench,
+        namespace='/pendubot',
+        robot='pendubot',
+        terms=['gravity'],
+        ramp_time=0.1,
+        state_timeout=STATE_TIMEOUT,
+    )
+    controller.activate()
+    robot.says()
+    controller.drive()
+    robot.v = np.array([40.0, 0.0])  # overspeed is a fault, and its back EMF beyond the supply
+    controller.until_fault('velocity')
+    bench.until(lambda: controller.commands.last and not any(sent(controller)), 'zero volts')
+    monitor = Monitor(controller, robot.model)
+    monitor.rate[:] = 310.0  # the robot's own [N m/s]
+    monitor.check()
+    assert monitor.joints == ('arm',)
+    assert all(abs(r.message.data[0]) <= 15.0 for r in controller.commands.records)
+
+
+# -- P12 ----------------------------------------------------------------------------------------------
+
+
+def test_p12_a_second_publisher_on_the_command_topic_stops_a_running_node(driving, robot, bench):
+    stranger = bench.add_node('stranger')
+    stranger.create_publisher(Float64MultiArray, 'effort_commands', 1)
+    try:
+        driving.until_fault('publisher')
+        ends_in_zero(bench, driving, robot)
+        bench.until(lambda: driving.clear_fault().success, 'the fault to be cleared')
+        bench.until(lambda: driving.fault is None, 'no fault')
+        refused = driving.enable()
+        assert not refused.success
+        assert 'publisher' in refused.message
+    finally:
+        bench.remove_node(stranger)
+    driving.drive()
+    until_weight(bench, driving, robot)

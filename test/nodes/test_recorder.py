@@ -1,0 +1,81 @@
+"""krang record: a real process, whose bag is counted message by message."""
+
+import pytest
+from nodes.bench import Bench
+from nodes.krang_command import Command
+from rclpy.duration import Duration
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Bool, String
+
+from krang_dynamics.bags.reader import Bag
+from krang_dynamics.nodes.recorder import hears_all
+
+COUNT = 1500  # fewer than the recorder can keep waiting
+DEEP = QoSProfile(depth=COUNT)
+LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+CARELESS = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
+
+
+@pytest.fixture
+def ros():
+    with Bench() as bench:
+        yield bench
+
+
+def joint_state(k):
+    return JointState(name=['joint_1', 'joint_2'], position=[float(k), 0.0], velocity=[0.0, 0.0])
+
+
+def test_nothing_is_lost_however_topics_are_published_and_whenever_they_begin(ros, tmp_path):
+    states = ros.node.create_publisher(JointState, '/joint_states', DEEP)
+    said = ros.node.create_publisher(String, '/torque_controller/state', LATCHED)
+    said.publish(String(data='said before anybody listened'))
+    ros.node.create_publisher(String, '/chatter', DEEP).publish(String(data='not asked for'))
+    recorder = Command(ros, 'record', '--out', str(tmp_path / 'bag'))
+    ros.until(lambda: states.get_subscription_count() and said.get_subscription_count(), 'the recorder')
+    for k in range(COUNT):
+        states.publish(joint_state(k))
+    late = ros.node.create_publisher(Bool, '/left/deadman', CARELESS)
+    ros.until(late.get_subscription_count, 'the recorder to find a new topic')
+    late.publish(Bool(data=True))
+    once = ros.node.create_publisher(Bool, '/emergency_stop', 10)
+    ros.until(once.get_subscription_count, 'the recorder, which listens already')
+    once.publish(Bool(data=True))
+    assert once.wait_for_all_acked(Duration(seconds=10))
+    ros.node.destroy_publisher(once)
+    states.publish(joint_state(COUNT))
+    assert states.wait_for_all_acked(Duration(seconds=10))
+    assert recorder.control_c() == 0, recorder.log
+
+    bag = Bag(tmp_path / 'bag')
+    assert [int(m.position[0]) for _, m in bag.read('/joint_states')] == list(range(COUNT + 1))
+    assert [m.data for _, m in bag.read('/torque_controller/state')] == ['said before anybody listened']
+    assert [m.data for _, m in bag.read('/left/deadman')] == [True]
+    assert [m.data for _, m in bag.read('/emergency_stop')] == [True]
+    assert '/chatter' not in bag.topics
+    assert not bag.damage
+    counted = sum(1 for _ in bag.messages(bag.topics))
+    assert f'{counted} messages, ' in recorder.log
+
+
+def test_named_topics_replace_the_default_and_no_bag_is_written_over(ros, tmp_path):
+    chatter = ros.node.create_publisher(String, '/chatter', DEEP)
+    ros.node.create_publisher(JointState, '/joint_states', DEEP)
+    recorder = Command(ros, 'record', '--out', str(tmp_path / 'bag'), '/chat*')
+    ros.until(chatter.get_subscription_count, 'the recorder')
+    chatter.publish(String(data='hello'))
+    assert chatter.wait_for_all_acked(Duration(seconds=5))
+    assert recorder.control_c() == 0
+    assert set(Bag(tmp_path / 'bag').topics) == {'/chatter'}
+    again = Command(ros, 'record', '--out', str(tmp_path / 'bag'), '/chatter')
+    assert again.popen.wait(30) == 2
+    assert again.log.count('\n') == 1
+
+
+def test_one_careless_publisher_makes_the_recorder_listen_carelessly():
+    both = hears_all([DEEP, CARELESS])
+    assert both.reliability == ReliabilityPolicy.BEST_EFFORT
+    assert hears_all([DEEP, LATCHED]).reliability == ReliabilityPolicy.RELIABLE
+    assert hears_all([DEEP, LATCHED]).durability == DurabilityPolicy.VOLATILE
+    assert hears_all([LATCHED]).durability == DurabilityPolicy.TRANSIENT_LOCAL

@@ -1,0 +1,369 @@
+"""simulator: the same messages at every run, its own time, and what controllers make of its faults."""
+
+import signal
+import time
+from typing import ClassVar
+
+import numpy as np
+import pytest
+from nav_msgs.msg import Odometry
+from nodes.bench import Bench, Controller, Process, Topic
+from rcl_interfaces.srv import GetParameters, SetParametersAtomically
+from rclpy.qos import QoSProfile, ReliabilityPolicy
+from rosgraph_msgs.msg import Clock
+from sensor_msgs.msg import Imu, JointState
+from std_msgs.msg import Float64MultiArray
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+
+import krang_dynamics as kd
+
+ROBOT = kd.load_robot('planar_2r')
+SENSORS = QoSProfile(depth=5000, reliability=ReliabilityPolicy.BEST_EFFORT)
+NEWEST = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
+EPOCH = 1.0  # of simulated time [s]
+TERMS = ['friction', 'computed_torque', 'observer']
+
+
+class Simulator(Process):
+    """The simulated robot, and what no sensor sees."""
+
+    services: ClassVar = {
+        'set_parameters_atomically': SetParametersAtomically,
+        'get_parameters': GetParameters,
+    }
+    set, get = Controller.set, Controller.get
+
+    def __init__(self, bench, namespace='', **parameters):
+        self.truth = Topic(bench, JointState, f'{namespace}/simulator/truth', NEWEST)
+        super().__init__(bench, 'simulator', namespace, engine='pinocchio', **parameters)
+
+    @property
+    def now(self):
+        """Simulated time since the start [s]."""
+        last = self.truth.last
+        return _seconds(last.message.header.stamp) - EPOCH if last else 0.0
+
+    @property
+    def q(self):
+        return np.array(self.truth.last.message.position)
+
+    def goes_on(self, seconds):
+        """Wait for simulated time to pass."""
+        end = self.now + seconds
+        self.bench.until(lambda: self.now >= end, f'{seconds:g} simulated seconds')
+
+
+class Pair:
+    """A simulated planar_2r in lock step, and its controller."""
+
+    def __init__(self, bench, **parameters):
+        self.bench = bench
+        self.simulator = Simulator(bench, robot='planar_2r', publish_clock=True)
+        self.controller = Controller(
+            bench,
+            robot='planar_2r',
+            terms=TERMS,
+            use_sim_time=True,
+            flight_recorder='',
+            **{'ramp_time': 0.2, 'stop__time': 0.3, 'stop__blind_time': 0.2, **parameters},
+        )
+        self.controller.activate()
+
+    def drive(self):
+        self.controller.drive()
+        self.simulator.goes_on(0.2)
+
+    def suffer(self, **faults):
+        result = self.simulator.set(**{f'faults__{name}': value for name, value in faults.items()})
+        assert result.successful, result.reason
+
+    def move(self, way, seconds):
+        """Ask for a move of all joints from home by so much [rad]."""
+        message = JointTrajectory(joint_names=list(ROBOT.joint_names))
+        for share, moment in ((0, 0), (1, seconds)):
+            positions = (ROBOT.home + share * way).tolist()
+            message.points.append(JointTrajectoryPoint(positions=positions, velocities=[0.0, 0.0]))
+            message.points[-1].time_from_start.sec = moment
+        publisher = self.bench.node.create_publisher(JointTrajectory, 'joint_trajectory', 10)
+        self.bench.until(publisher.get_subscription_count, 'somebody to follow')
+        publisher.publish(message)
+
+    def assert_stopped(self, kind):
+        """A fault of this kind, which stays, and zero torque at the end."""
+        self.controller.until_fault(kind)
+        self.bench.until(lambda: not any(self.controller.commands.last.message.data), 'zero torque')
+        assert self.controller.fault == kind
+
+    def assert_within_limits(self):
+        """P1 and P2 for all that was ever sent."""
+        commands = np.array([record.message.data for record in self.controller.commands.records])
+        assert np.isfinite(commands).all()
+        assert (np.abs(commands) <= ROBOT.effort_limits).all()
+
+    def end(self):
+        """As an operator ends them, so that nobody takes them for alive."""
+        for process in (self.controller, self.simulator):
+            process.send(signal.SIGINT)
+            assert process.wait() == 0
+            assert 'Traceback' not in process.log
+            self.bench.processes.remove(process)
+
+
+@pytest.fixture(scope='module')
+def bench():
+    with Bench() as bench:
+        yield bench
+
+
+@pytest.fixture
+def fresh(bench):
+    """A pair that drives, for a test that ruins it; what it sent is judged at the end."""
+    pair = Pair(bench)
+    pair.drive()
+    yield pair
+    pair.end()
+    pair.assert_within_limits()
+
+
+@pytest.fixture(scope='module')
+def lasting(bench):
+    """A pair that is stopped by holding, and so can be driven again."""
+    pair = Pair(bench, stop__policy='hold')
+    yield pair
+    pair.end()
+
+
+@pytest.fixture
+def pair(lasting):
+    if lasting.controller.mode != 'active':
+        lasting.drive()
+    yield lasting
+    lasting.suffer(**dict.fromkeys(('position_noise', 'velocity_noise', 'effort_noise'), 0.0))
+    lasting.suffer(quantisation=0.0, lost=0.0, mass=1.0)
+    assert lasting.simulator.set(push__frame='', payload__tip__mass=0.0).successful
+    assert lasting.controller.set(
+        limits__following_error=100.0, observer__reaction='none', payload__tip__mass=0.0
+    ).successful
+    if lasting.controller.fault:
+        lasting.controller.until_cleared()
+    lasting.assert_within_limits()
+
+
+def _seconds(stamp):
+    return stamp.sec + 1e-9 * stamp.nanosec
+
+
+# -- time ----------------------------------------------------------------------------------------------
+
+
+def run_in_lock_step(seconds, pause):
+    """All joint_states of a run with noise and losses whose controller comes some time after the robot."""
+    with Bench() as bench:
+        heard = Topic(bench, JointState, 'joint_states', SENSORS)
+        faults = {'faults__position_noise': 1e-4, 'faults__velocity_noise': 1e-3, 'faults__lost': 0.02}
+        simulator = Simulator(bench, robot='planar_2r', publish_clock=True, **faults)
+        bench.until(lambda: len(simulator.truth) > pause, 'the first state, again and again')
+        controller = Controller(
+            bench, robot='planar_2r', terms=TERMS, use_sim_time=True, auto_enable=True, ramp_time=0.2
+        )
+        controller.activate()
+        bench.until(lambda: simulator.now > seconds, f'{seconds} simulated seconds')
+        assert controller.mode == 'active'
+        runs = {}
+        for message in (record.message for record in list(heard.records)):
+            numbers = np.array([message.position, message.velocity, message.effort])
+            runs.setdefault((message.header.stamp.sec, message.header.stamp.nanosec), numbers.tobytes())
+        return {stamp: numbers for stamp, numbers in runs.items() if stamp <= (EPOCH, seconds * 1e9)}
+
+
+def test_in_lock_step_two_runs_give_the_same_messages():
+    first, second = run_in_lock_step(0.8, pause=1), run_in_lock_step(0.8, pause=8)
+    both = sorted(first.keys() & second.keys())
+    assert len(both) > 300
+    assert both[0] == (EPOCH, 0)
+    different = [stamp for stamp in both if first[stamp] != second[stamp]]
+    assert not different, f'{len(different)} of {len(both)}, from {different[0]} on'
+    assert len({first[stamp] for stamp in both}) > 300  # and it did move
+
+
+def test_in_real_time_it_keeps_its_rate_and_what_it_was_told_last(bench):
+    simulator = Simulator(bench, '/real', robot='planar_2r', lock_step=False, rate=200.0)
+    states = Topic(bench, JointState, '/real/joint_states', SENSORS)
+    states.next()
+    begin = states.last
+    bench.until(lambda: time.time() > begin.sent + 1.5, 'a second and a half')
+    end = states.last
+    seconds = end.sent - begin.sent
+    assert (end.number - begin.number) / seconds == pytest.approx(200.0, rel=0.1)
+    assert _seconds(end.message.header.stamp) == pytest.approx(end.sent, abs=0.05)
+    commands = bench.node.create_publisher(Float64MultiArray, '/real/effort_commands', 10)
+    bench.until(commands.get_subscription_count, 'the simulator to listen')
+    for data in ([3.0, 4.0], [1.0], [1.0, float('nan')]):
+        commands.publish(Float64MultiArray(data=data))
+    bench.until(lambda: 'nan; it must be finite' in simulator.log, 'a refusal')
+    assert 'refused: command has shape (1,)' in simulator.log
+    assert states.next().message.effort.tolist() == [3.0, 4.0]
+    simulator.send(signal.SIGINT)
+    assert simulator.wait() == 0
+    bench.processes.remove(simulator)
+
+
+# -- faults that end in a stop and leave the robot lying; they come first, as topics are shared ---------
+
+
+def test_a_dead_driver_is_a_following_error(fresh):
+    assert fresh.controller.set(limits__following_error=0.05).successful
+    fresh.suffer(dead_drivers=['joint_2'])
+    fresh.assert_stopped('following_error')
+    assert 'joint_2' in fresh.controller.reason
+
+
+def test_a_frozen_sensor_is_a_following_error_once_it_should_move(fresh):
+    assert fresh.controller.set(limits__following_error=0.05).successful
+    fresh.suffer(frozen=['joint_1'])
+    fresh.simulator.goes_on(0.2)
+    assert fresh.controller.fault is None  # nobody can tell
+    fresh.move(0.3, 1)
+    fresh.assert_stopped('following_error')
+    assert 'joint_1' in fresh.controller.reason
+
+
+def test_nan_ends_in_the_stop_policy_and_the_fault_stays(fresh):
+    fresh.suffer(nan=['joint_2'])
+    fresh.assert_stopped('state')
+    fresh.suffer(nan=[])
+    fresh.simulator.goes_on(0.2)
+    assert fresh.controller.fault == 'state'
+
+
+def test_states_too_late_end_in_the_stop_policy(fresh):
+    fresh.suffer(delay=0.05)
+    fresh.simulator.goes_on(0.5)
+    assert fresh.controller.fault is None
+    fresh.suffer(delay=0.2)
+    fresh.assert_stopped('state')
+
+
+# -- topics --------------------------------------------------------------------------------------------
+
+
+def test_every_robot_speaks_on_the_topics_of_its_sensors(bench):
+    krang = Simulator(bench, '/k', robot='krang', wheels_locked=True)
+    otbot = Simulator(bench, '/o', robot='otbot', publish_clock=True)
+    heard = {
+        '/k/joint_states': JointState,
+        '/k/imu': Imu,
+        '/o/joint_states': JointState,
+        '/o/odom': Odometry,
+        '/clock': Clock,
+    }
+    topics = {name: Topic(bench, kind, name, SENSORS) for name, kind in heard.items()}
+    bench.until(lambda: all(map(len, topics.values())), lambda: f'{ {k: len(t) for k, t in topics.items()} }')
+    robot = kd.load_robot('krang')
+    message = topics['/k/joint_states'].last.message
+    assert set(message.name) == set(robot.joint_names) - {'base_pitch'}
+    rows = [robot.joint_names.index(name) for name in message.name]
+    np.testing.assert_allclose(message.position, robot.home[rows])
+    np.testing.assert_allclose(message.effort, robot.gravity_torque(robot.home)[rows], rtol=1e-9)
+    assert topics['/k/imu'].last.message.header.frame_id == robot.config.imu.link
+    assert topics['/o/odom'].last.message.child_frame_id == 'chassis'
+    assert topics['/o/joint_states'].last.message.header.stamp.sec == EPOCH
+    for simulator in (krang, otbot):
+        simulator.send(signal.SIGINT)
+        assert simulator.wait() == 0
+        bench.processes.remove(simulator)
+
+
+@pytest.mark.parametrize(
+    ('values', 'words'),
+    [
+        ({'faults__nan': ['elbow']}, "unknown joint 'elbow'"),
+        ({'push__frame': 'hand', 'faults__lost': 0.5}, "unknown frame 'hand'"),
+        ({'wall__frame': 'hand'}, "unknown frame 'hand'"),
+        ({'wall__frame': 'tip', 'wall__normal': [0.0, 0.0, 0.0]}, 'normal of a wall is 0'),
+        ({'faults__lost': 2.0}, 'faults.lost'),
+        ({'engine': 'mujoco'}, 'engine is read when'),
+    ],
+)
+def test_parameters_that_cannot_be_are_refused_together_with_their_company(pair, values, words):
+    result = pair.simulator.set(**values)
+    assert not result.successful
+    assert words in result.reason
+    pair.simulator.goes_on(0.05)
+    assert pair.simulator.get('faults.lost') == 0.0
+    assert pair.controller.mode == 'active'
+
+
+# -- faults that a controller lives with ---------------------------------------------------------------
+
+
+def error(pair):
+    """How far the robot is from where the controller was enabled [rad]."""
+    return np.abs(pair.simulator.q - pair.place).max()
+
+
+@pytest.fixture
+def held(pair):
+    """It stands where it is to stay."""
+    pair.simulator.goes_on(1.0)
+    pair.place = pair.simulator.q
+    pair.simulator.goes_on(0.1)
+    assert error(pair) < 1e-4
+    return pair
+
+
+@pytest.mark.parametrize(
+    'faults',
+    [
+        {'position_noise': 2e-4, 'velocity_noise': 2e-3, 'effort_noise': 0.5},
+        {'quantisation': 1e-3},
+        {'lost': 0.3},
+    ],
+    ids=['noise', 'quantisation', 'lost'],
+)
+def test_it_goes_on_with_poor_sensors(held, faults):
+    held.suffer(**faults)
+    held.simulator.goes_on(0.5)
+    assert held.controller.mode == 'active'
+    assert held.controller.fault is None
+    assert error(held) < 3e-3
+
+
+def test_a_load_that_it_is_not_told_of_pulls_it_down_and_one_that_it_knows_does_not(held):
+    assert held.simulator.set(payload__tip__mass=1.0).successful
+    held.simulator.goes_on(0.5)
+    assert error(held) > 2e-3
+    assert held.controller.set(payload__tip__mass=1.0).successful
+    held.simulator.goes_on(1.0)
+    assert error(held) < 1e-3
+    assert held.controller.fault is None
+
+
+def test_a_push_is_felt_and_over(held):
+    wrenches = Topic(held.bench, JointState, 'torque_controller/external_torques', SENSORS)
+    assert held.simulator.set(
+        push__frame='tip', push__wrench=[0.0, 0.0, -10.0, 0.0, 0.0, 0.0], push__duration=0.3
+    ).successful
+    held.simulator.goes_on(1.0)
+    expected = ROBOT.jacobian(held.place, 'tip').T @ [0, 0, -10, 0, 0, 0]
+    largest = min((record.message.effort for record in list(wrenches.records)), key=lambda e: e[0])
+    np.testing.assert_allclose(largest, expected, rtol=0.05, atol=0.1)
+    assert error(held) < 1e-3
+    assert held.controller.fault is None
+
+
+# -- faults that end in a stop, by holding -------------------------------------------------------------
+
+
+def test_a_collision_stops_it_where_that_is_asked_for(held):
+    assert held.controller.set(observer__reaction='stop').successful
+    held.simulator.set(push__frame='tip', push__wrench=[0.0, 0.0, -80.0, 0.0, 0.0, 0.0], push__duration=0.2)
+    held.controller.until_fault('collision')
+
+
+def test_wrong_masses_are_a_following_error(held):
+    assert held.controller.set(limits__following_error=5e-3).successful
+    held.simulator.goes_on(0.2)
+    assert held.controller.fault is None
+    held.suffer(mass=2.0)
+    held.controller.until_fault('following_error')
