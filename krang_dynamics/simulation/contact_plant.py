@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from ..errors import KrangError
 from ..robot.model import Robot
 from ..robot.urdf import Array
 from .mujoco_model import MujocoModel, import_mujoco
@@ -25,9 +24,6 @@ class ContactPlant(Plant):
         super().__init__(robot, friction, timestep)
         self._mujoco = import_mujoco()
         self._base = PlanarBase(robot)
-        planar = [robot.joint_names[i] for i in self._base.joints]
-        if driven := set(planar) & set(robot.actuated_joint_names):
-            raise KrangError(f'joints {", ".join(sorted(driven))} are driven, but only wheels move a base')
         self.frames = tuple(robot.urdf.subtree(self._base.link))
         spec = rolling_spec(robot, self._base, self._timestep, position_limits)
         self._own = np.array([i for i in range(robot.nv) if i not in self._base.joints])

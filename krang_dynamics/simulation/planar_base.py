@@ -1,5 +1,7 @@
 """Planar joints x, y and heading, and the free joint that takes their place in an engine with contact."""
 
+from xml.etree.ElementTree import Element
+
 import numpy as np
 import pinocchio as pin
 
@@ -55,10 +57,21 @@ class PlanarBase:
         rate = self._turn * rotation[2] @ velocity[3:]
         return np.array([*place, angle]), np.array([*speed, rate])
 
+    def cut_free(self, document: Element) -> None:
+        """Leave of a URDF's links and joints only the base link and what hangs on it."""
+        kept = set(self._robot.urdf.subtree(self.link))
+        for element in [*document.iterfind('link'), *document.iterfind('joint')]:
+            parent = element.find('parent')
+            link = element.get('name') if parent is None else parent.get('link')
+            if link not in kept:
+                document.remove(element)
+
     def _refuse_company(self, names: tuple[str, str, str]) -> None:
-        """What the free joint leaves out must neither move nor weigh anything."""
+        """What the free joint leaves out must neither be driven, nor move, nor weigh anything."""
         robot, urdf = self._robot, self._robot.urdf
         kept = set(urdf.subtree(self.link))
+        if driven := set(names) & set(robot.actuated_joint_names):
+            raise KrangError(f'joints {", ".join(sorted(driven))} are driven, but only wheels move a base')
         for joint in urdf.joints.values():
             if joint.moves and joint.parent not in kept and joint.name not in names:
                 raise KrangError(f'joint {joint.name!r} moves beside {self.link!r}; hang it on that link')

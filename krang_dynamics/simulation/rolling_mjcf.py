@@ -3,16 +3,11 @@
 from typing import Any
 from xml.etree import ElementTree
 
-import numpy as np
-
-from ..errors import KrangError
 from ..robot.model import Robot
-from ..robot.urdf import Array
+from .ground import GRIP, caster, ground_level
 from .mujoco_model import HARD, describe, import_mujoco
 from .planar_base import PlanarBase
 
-GRIP = 1.0  # coefficient of friction between wheel and ground: rubber on concrete
-CASTER_SHARE = 0.2  # of the weight; what is not on the wheels does not help them to grip
 TOUCH = 1e-6  # [m] that the ground is raised, so that wheels grip from the first step on
 
 
@@ -26,8 +21,7 @@ def rolling_spec(robot: Robot, base: PlanarBase, timestep: float, position_limit
     mujoco = import_mujoco()
     spec.option.cone = mujoco.mjtCone.mjCONE_ELLIPTIC
     spec.option.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST
-    wheels, centres = robot.config.rolling, _wheel_centres(robot)
-    level = centres[0, 2] - wheels[0].radius
+    wheels, level = robot.config.rolling, ground_level(robot)
     spec.worldbody.add_geom(type=mujoco.mjtGeom.mjGEOM_PLANE, size=(0, 0, 1), pos=(0, 0, level + TOUCH))
     touching = {
         'type': mujoco.mjtGeom.mjGEOM_SPHERE,
@@ -40,64 +34,13 @@ def rolling_spec(robot: Robot, base: PlanarBase, timestep: float, position_limit
     for wheel in wheels:
         body = spec.body(wheel.link)
         body.add_geom(size=(wheel.radius, 0, 0), condim=3, friction=(GRIP, 0, 0), **touching)
-    carrier = _carrier(robot)
-    pose, caster = robot.frame_pose(robot.home, carrier), _caster(robot, centres)
-    place = pose[:3, :3].T @ (caster - pose[:3, 3])
+    link, place = caster(robot)
     # Of dimension 1: it only bears weight, without friction.
-    spec.body(carrier).add_geom(size=(wheels[0].radius, 0, 0), pos=place, condim=1, **touching)
+    spec.body(link).add_geom(size=(wheels[0].radius, 0, 0), pos=place, condim=1, **touching)
     return spec
 
 
 def _base_urdf(robot: Robot, base: PlanarBase) -> str:
-    """The robot's URDF from the base link on, without the planar joints."""
     document = ElementTree.fromstring(robot.urdf.kinematics_xml())
-    kept = set(robot.urdf.subtree(base.link))
-    for element in list(document):
-        parent = element.find('parent')
-        link = element.get('name') if parent is None else parent.get('link')
-        if link not in kept:
-            document.remove(element)
+    base.cut_free(document)
     return ElementTree.tostring(document, encoding='unicode')
-
-
-def _wheel_centres(robot: Robot) -> Array:
-    """Centres at home in the world [m], one row per wheel, all standing on one level."""
-    wheels = robot.config.rolling
-    centres = np.array([robot.frame_pose(robot.home, wheel.link)[:3, 3] for wheel in wheels])
-    levels = centres[:, 2] - [wheel.radius for wheel in wheels]
-    if np.ptp(levels) > 1e-6:
-        raise KrangError(f'{robot.name}: the wheels stand at different heights, {levels.tolist()} m')
-    return centres
-
-
-def _caster(robot: Robot, centres: Array) -> Array:
-    """Centre of the caster at home in the world [m], as high as the first wheel's.
-
-    It stands beyond the centre of mass, so far that the wheels share the rest of the weight equally.
-    """
-    com, wheels = robot.center_of_mass(robot.home), centres.mean(axis=0)
-    caster = wheels + (com - wheels) / CASTER_SHARE
-    caster[2] = centres[0, 2]
-    width = np.linalg.svd((np.vstack([centres, caster]) - com)[:, :2], compute_uv=False)[-1]
-    if width < robot.config.rolling[0].radius:
-        raise KrangError(
-            f'{robot.name} would have to balance: its centre of mass is over the line of its wheels, '
-            'where one caster cannot hold it level; use PinocchioPlant'
-        )
-    return np.asarray(caster)
-
-
-def _carrier(robot: Robot) -> str:
-    """The link in which all wheels turn."""
-    above = {joint.child: joint for joint in robot.urdf.joints.values()}
-    carriers = set()
-    for wheel in robot.config.rolling:
-        joint = above[wheel.link]
-        while not joint.moves:
-            joint = above[joint.parent]
-        carriers.add(joint.parent)
-    if len(carriers) > 1:
-        raise KrangError(
-            f'{robot.name}: the wheels turn in {", ".join(sorted(carriers))}; it must be one link'
-        )
-    return carriers.pop()

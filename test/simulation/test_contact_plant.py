@@ -8,7 +8,7 @@ from simulation.tractor import tractor
 
 import krang_dynamics as kd
 from krang_dynamics.simulation import ContactPlant, PinocchioPlant
-from krang_dynamics.simulation.rolling_mjcf import CASTER_SHARE, GRIP
+from krang_dynamics.simulation.ground import CASTER_SHARE, GRIP
 
 pytest.importorskip('mujoco')
 

@@ -6,8 +6,9 @@ from simulation.tractor import TEXT, tractor
 
 import krang_dynamics as kd
 from krang_dynamics.simulation import ContactPlant
+from krang_dynamics.simulation.ground import CASTER_SHARE
 from krang_dynamics.simulation.planar_base import PlanarBase
-from krang_dynamics.simulation.rolling_mjcf import CASTER_SHARE, rolling_spec
+from krang_dynamics.simulation.rolling_mjcf import rolling_spec
 
 mujoco = pytest.importorskip('mujoco')
 

@@ -1,0 +1,82 @@
+"""The boxes, cylinders and spheres that a URDF gives its links to be seen by, as points."""
+
+from dataclasses import dataclass
+from itertools import product
+from xml.etree import ElementTree
+from xml.etree.ElementTree import Element
+
+import numpy as np
+import pinocchio as pin
+
+from ..robot.model import Robot
+from ..robot.urdf import Array
+
+GREY = (0.6, 0.6, 0.65)
+ROUND = 20  # corners of a circle
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A convex body on a link: its corners in the link's axes [m], and its colour."""
+
+    link: str
+    corners: Array  # (k, 3)
+    colour: tuple[float, ...]
+
+
+def shapes(robot: Robot) -> list[Shape]:
+    """What is seen of the robot; meshes are not."""
+    document = ElementTree.fromstring(robot.urdf.text.strip())
+    colours = {m.get('name', ''): _colour(m) for m in document.iterfind('material')}
+    found = []
+    for link in document.iterfind('link'):
+        for visual in link.iterfind('visual'):
+            corners = _corners(visual.find('geometry'))
+            if corners is None:
+                continue
+            material = visual.find('material')
+            colour = None if material is None else _colour(material) or colours.get(material.get('name', ''))
+            corners = corners @ _rotation(visual).T + _vector(visual, 'xyz')
+            found.append(Shape(link.get('name', ''), corners, colour or GREY))
+    return found
+
+
+def circle(radius: float, axis: Array) -> Array:
+    """Corners of a circle about the origin, (k, 3), the first one again at the end."""
+    angle = np.linspace(0, 2 * np.pi, ROUND + 1)
+    across = np.linalg.svd(np.reshape(axis, (1, 3)))[2][1:]
+    return np.asarray(radius * (np.outer(np.cos(angle), across[0]) + np.outer(np.sin(angle), across[1])))
+
+
+def _corners(geometry: Element | None) -> Array | None:
+    if geometry is None:
+        return None
+    if (box := geometry.find('box')) is not None:
+        size = np.array([float(word) for word in box.get('size', '').split()])
+        return np.array(list(product((-0.5, 0.5), repeat=3))) * size
+    if (cylinder := geometry.find('cylinder')) is not None:
+        rim = circle(float(cylinder.get('radius', 0)), np.array([0.0, 0.0, 1.0]))
+        end = np.array([0, 0, float(cylinder.get('length', 0)) / 2])
+        return np.vstack([rim - end, rim + end])
+    if (sphere := geometry.find('sphere')) is not None:
+        radius = float(sphere.get('radius', 0))
+        return np.vstack(
+            [circle(radius, axis) for axis in (*np.eye(3), *np.array(list(product((-1, 1), repeat=3))))]
+        )
+    return None
+
+
+def _colour(material: Element) -> tuple[float, ...] | None:
+    colour = material.find('color')
+    return None if colour is None else tuple(float(word) for word in colour.get('rgba', '').split()[:3])
+
+
+def _vector(visual: Element, key: str) -> Array:
+    origin = visual.find('origin')
+    return np.array(
+        [float(word) for word in ('0 0 0' if origin is None else origin.get(key, '0 0 0')).split()]
+    )
+
+
+def _rotation(visual: Element) -> Array:
+    return np.asarray(pin.rpy.rpyToMatrix(_vector(visual, 'rpy')))

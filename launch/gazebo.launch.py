@@ -1,0 +1,172 @@
+"""A robot in Gazebo Harmonic, with the same controller and guard as on hardware.
+
+Gazebo holds the joints until torques come: states first, then controller and guard, the torques' way last.
+"""
+
+import shlex
+from pathlib import Path
+
+from launch import LaunchContext, LaunchDescription
+from launch.action import Action
+from launch.actions import (
+    DeclareLaunchArgument,
+    GroupAction,
+    IncludeLaunchDescription,
+    LogInfo,
+    OpaqueFunction,
+    RegisterEventHandler,
+    Shutdown,
+)
+from launch.conditions import IfCondition
+from launch.event_handlers import OnProcessExit
+from launch.events.process import ProcessExited
+from launch.launch_description_sources import PythonLaunchDescriptionSource
+from launch.logging import launch_config
+from launch.substitutions import LaunchConfiguration, PathJoinSubstitution
+from launch_ros.actions import Node, SetRemap
+from launch_ros.event_handlers import OnStateTransition
+from launch_ros.parameter_descriptions import ParameterValue
+from launch_ros.substitutions import FindPackageShare
+
+from krang_dynamics.robot.library import load_robot
+from krang_dynamics.robot.model import Robot
+from krang_dynamics.simulation.gazebo import GazeboSetup, write_gazebo_files
+from krang_dynamics.simulation.usual_terms import usual_terms
+
+ARGUMENTS = {  # name: default, description
+    'robot': ('krang', 'shipped name, or path of a robot file (YAML) or URDF'),
+    'namespace': ('', 'of all nodes, and so of all topics but /clock and /diagnostics'),
+    'terms': ('', 'whose sum is the torque, separated by commas; default: what suits the robot'),
+    'wheels_locked': ('true', "whether Krang's base gets torque; without it the base swings freely"),
+    'headless': ('false', 'whether Gazebo runs without a window'),
+    'guard': ('true', 'whether torque_guard stands between controller and Gazebo'),
+    'auto_activate': ('true', 'whether to activate the controller once it is configured'),
+}
+
+
+def generate_launch_description() -> LaunchDescription:
+    return LaunchDescription(
+        [
+            *(
+                DeclareLaunchArgument(name, default_value=default, description=description)
+                for name, (default, description) in ARGUMENTS.items()
+            ),
+            OpaqueFunction(function=start),
+        ]
+    )
+
+
+def start(context: LaunchContext) -> list[Action]:
+    """Gazebo with the robot in it; then, one after the other, what needs the one before."""
+    asked = context.launch_configurations
+    robot = load_robot(asked['robot'])
+    folder = Path(launch_config.log_dir) / 'gazebo'  # of this run, beside its logs
+    setup = write_gazebo_files(robot, folder, asked['namespace'], is_true(context, 'wheels_locked'))
+    spawn = spawned(robot, setup, asked['namespace'])
+    states = spawner('joint_state_broadcaster', asked['namespace'])
+    torques = spawner('effort_controller', asked['namespace'])
+    return [
+        *warnings(robot),
+        gazebo(setup, is_true(context, 'headless')),
+        publisher(setup, asked['namespace']),
+        bridge(setup, asked['namespace']),
+        after(spawn, states),
+        after(states, controller(robot, setup, asked, is_true(context, 'guard'))),
+        RegisterEventHandler(OnStateTransition(goal_state='active', entities=[torques], handle_once=True)),
+        after(torques),
+        spawn,
+    ]
+
+
+def warnings(robot: Robot) -> list[Action]:
+    """What to know before believing what one sees; docs/simulation.md tells more."""
+    texts = []
+    if robot.rotor_inertia().any():
+        texts.append('has no rotors in Gazebo: it is lighter there, and gains.bandwidth is lowered for it')
+        if robot.friction.sign == 'exact' and robot.friction.coulomb.any():
+            texts.append('has dry friction, which holds joints without rotors fast in Gazebo')
+    return [LogInfo(msg=f'{robot.name} {text}') for text in texts]
+
+
+def gazebo(setup: GazeboSetup, headless: bool) -> Action:
+    path = PathJoinSubstitution([FindPackageShare('ros_gz_sim'), 'launch', 'gz_sim.launch.py'])
+    words = ['-r', *(['-s'] if headless else []), shlex.quote(str(setup.world))]
+    arguments = {'gz_args': ' '.join(words), 'on_exit_shutdown': 'true'}
+    return IncludeLaunchDescription(PythonLaunchDescriptionSource(path), launch_arguments=arguments.items())
+
+
+def publisher(setup: GazeboSetup, namespace: str) -> Action:
+    description = ParameterValue(setup.urdf, value_type=str)
+    return Node(
+        package='robot_state_publisher',
+        executable='robot_state_publisher',
+        namespace=namespace,
+        parameters=[{'robot_description': description, 'use_sim_time': True}],
+        output='screen',
+    )
+
+
+def bridge(setup: GazeboSetup, namespace: str) -> Action:
+    return Node(
+        package='ros_gz_bridge',
+        executable='parameter_bridge',
+        namespace=namespace,
+        arguments=list(setup.bridges),
+        output='screen',
+    )
+
+
+def spawned(robot: Robot, setup: GazeboSetup, namespace: str) -> Node:
+    flags = ('-x', '-y', '-z', '-R', '-P', '-Y')
+    place = [word for flag, value in zip(flags, setup.pose, strict=True) for word in (flag, repr(value))]
+    return Node(
+        package='ros_gz_sim',
+        executable='create',
+        namespace=namespace,
+        arguments=['-world', robot.name, '-name', robot.name, '-topic', 'robot_description', *place],
+        output='screen',
+    )
+
+
+def spawner(name: str, namespace: str) -> Node:
+    """Asks Gazebo's controller manager, which has read controllers.yaml, for a controller."""
+    return Node(
+        package='controller_manager',
+        executable='spawner',
+        namespace=namespace,
+        arguments=[name],
+        output='screen',
+    )
+
+
+def controller(robot: Robot, setup: GazeboSetup, asked: dict[str, str], guard: bool) -> Action:
+    """Controller and guard as hardware.launch.py starts them, their torques led to effort_controller."""
+    arguments = {
+        'robot': str(setup.robot_file),
+        'params_file': str(setup.nodes),
+        'terms': asked['terms'] or usual_terms(robot),
+        'use_sim_time': 'true',
+        **{name: asked[name] for name in ('namespace', 'guard', 'auto_activate')},
+    }
+    hardware = PythonLaunchDescriptionSource(str(Path(__file__).with_name('hardware.launch.py')))
+    return GroupAction(
+        [
+            SetRemap('guarded/effort_commands' if guard else 'effort_commands', 'effort_controller/commands'),
+            IncludeLaunchDescription(hardware, launch_arguments=arguments.items()),
+        ]
+    )
+
+
+def after(process: Node, *actions: Action) -> Action:
+    """Go on once a process has done its work; end where it failed."""
+
+    def go_on(event: ProcessExited, _: LaunchContext) -> list[Action]:
+        if event.returncode == 0:
+            return list(actions)
+        return [Shutdown(reason=f'{event.process_name} failed; its message above says why')]
+
+    return RegisterEventHandler(OnProcessExit(target_action=process, on_exit=go_on))
+
+
+def is_true(context: LaunchContext, name: str) -> bool:
+    return IfCondition(LaunchConfiguration(name)).evaluate(context)
