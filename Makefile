@@ -1,4 +1,4 @@
-# make setup | test | demo | bench. PYTHON chooses the interpreter, VENV where it lives.
+# make setup | test | demo | bench | soak. PYTHON chooses the interpreter, VENV where it lives.
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
@@ -9,9 +9,10 @@ export ROS_DOMAIN_ID ?= $(shell $(PYTHON) -c 'import random; print(random.randin
 
 # What a sourced ROS 2 installation already has does not come from PyPI.
 missing = $(shell $(PYTHON) -c 'import $(1)' 2>/dev/null || echo ,$(2))
-EXTRAS := test,simulation,lagrange$(call missing,rclpy,ros)$(call missing,pinocchio,pinocchio)
+ROS ?= ros
+EXTRAS := test,simulation,lagrange,bags,viewer$(call missing,rclpy,$(ROS))$(call missing,pinocchio,pinocchio)
 
-.PHONY: setup test lint demo bench test-pinocchio-3 clean
+.PHONY: setup test lint demo bench soak test-pinocchio-3 test-kilted clean
 
 setup: $(VENV)/.installed
 
@@ -22,8 +23,10 @@ $(VENV)/.installed: setup.py
 	$(BIN)/python -m pip install --quiet --editable '.[$(EXTRAS)]' $(PINS)
 	@touch $@
 
+# Tests that start processes and look at clocks do not share the machine with others.
 test: setup lint
-	$(BIN)/python -m pytest -n 2 --dist loadfile
+	$(BIN)/python -m pytest -n 2 --dist loadfile --ignore test/nodes --ignore test/launch
+	$(BIN)/python -m pytest test/nodes test/launch
 
 lint: setup
 	$(BIN)/ruff check .
@@ -31,17 +34,29 @@ lint: setup
 	$(BIN)/mypy
 
 demo: setup
-	$(BIN)/krang info krang
+	$(BIN)/krang demo krang --force
 
 bench: setup
 	$(BIN)/krang bench model
 	$(BIN)/krang bench tick
+	$(BIN)/krang bench node
 	$(BIN)/krang bench derivation
 
 # The other major of Pinocchio; its wheels need these older libraries but do not say so.
 test-pinocchio-3:
 	$(MAKE) setup VENV=.venv-pinocchio-3 PINS="'pin<4' 'cmeel-urdfdom<5' 'cmeel-tinyxml2<11'"
 	.venv-pinocchio-3/bin/python -m pytest -n 2 --dist loadfile
+
+# The second ROS distribution.
+test-kilted:
+	$(MAKE) setup VENV=.venv-kilted ROS=ros-kilted
+	.venv-kilted/bin/python -m pytest test/nodes test/launch
+
+# Ten minutes at 1 kHz: a node's memory must be what it was after one. Then every story, ten times with each engine.
+soak: setup
+	$(BIN)/krang bench soak
+	set -e; for engine in mujoco pinocchio; do for robot in krang otbot pendubot planar_2r anthropomorphic; do \
+	    for turn in 1 2 3 4 5 6 7 8 9 10; do $(BIN)/krang demo $$robot --engine $$engine --force; done; done; done
 
 clean:
 	rm -rf .venv .venv-* build install log *.egg-info .pytest_cache .mypy_cache .ruff_cache

@@ -5,6 +5,7 @@ from pathlib import Path
 from setuptools import find_packages, setup
 
 NAME = 'krang_dynamics'
+ROS_PACKAGES = 'rclpy[fastrtps] std-srvs ament-index-python ament-package'.split()
 ROS_MESSAGES = 'sensor geometry std trajectory diagnostic lifecycle rosgraph nav visualization'.split()
 
 
@@ -12,6 +13,12 @@ def shared(folder: str) -> list[tuple[str, list[str]]]:
     """Every file below `folder`, to be installed under share/NAME with its path kept."""
     paths = sorted(p for p in Path(folder).rglob('*') if p.is_file() and '__pycache__' not in p.parts)
     return [(f'share/{NAME}/{path.parent}', [str(path)]) for path in paths]
+
+
+def wheels(distribution: str) -> list[str]:
+    """PyPI's names of what is used of a ROS 2 distribution."""
+    names = [*ROS_PACKAGES, *(f'{name}-msgs' for name in ROS_MESSAGES)]
+    return [f'ros-{distribution}-{name}' for name in names]
 
 
 setup(
@@ -30,15 +37,12 @@ setup(
     install_requires=['numpy', 'scipy', 'PyYAML'],
     extras_require={
         'pinocchio': ['pin>=3.9'],
-        'ros': [
-            'ros-jazzy-rclpy[fastrtps]',
-            'ros-jazzy-std-srvs',
-            'ros-jazzy-ament-index-python',
-            'ros-jazzy-ament-package',
-            *(f'ros-jazzy-{name}-msgs' for name in ROS_MESSAGES),
-        ],
+        'ros': wheels('jazzy'),
+        'ros-kilted': wheels('kilted'),
         'lagrange': ['casadi', 'sympy'],
         'simulation': ['mujoco'],
+        'bags': ['rosbags', 'matplotlib'],
+        'viewer': ['matplotlib', 'pillow'],
         'test': [
             'colcon-common-extensions',
             'hypothesis',
@@ -55,5 +59,15 @@ setup(
     maintainer_email='krang-dynamics@example.org',
     description='Rigid-body dynamics and torque control of real robots',
     license='Apache-2.0',
-    entry_points={'console_scripts': ['krang = krang_dynamics.cli:command']},
+    entry_points={
+        'console_scripts': [
+            'krang = krang_dynamics.cli:command',
+            'torque_controller = krang_dynamics.nodes.torque_controller:main',
+            'gravity_compensation = krang_dynamics.nodes.torque_controller:gravity_compensation',
+            'computed_torque = krang_dynamics.nodes.torque_controller:computed_torque',
+            'wrench_to_torque = krang_dynamics.nodes.torque_controller:wrench_to_torque',
+            'torque_guard = krang_dynamics.nodes.torque_guard:main',
+            'simulator = krang_dynamics.nodes.simulator:main',
+        ]
+    },
 )

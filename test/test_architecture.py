@@ -19,6 +19,7 @@ ALLOWED = {
     'bags': {'robot', 'control', 'safety', 'simulation'},
     'nodes': {'robot', 'control', 'safety', 'simulation', 'bags'},
     'viewer': {'robot', 'control', 'safety', 'simulation', 'bags'},
+    'demo': {'robot', 'control', 'safety', 'simulation', 'bags', 'nodes', 'viewer'},
 }
 LEAVES = {'errors', 'text'}
 WITHOUT_ROS = ('robot', 'lagrange', 'control', 'safety')
