@@ -9,7 +9,6 @@ from pathlib import Path
 from launch import LaunchContext, LaunchDescription
 from launch.action import Action
 from launch.actions import (
-    DeclareLaunchArgument,
     GroupAction,
     IncludeLaunchDescription,
     LogInfo,
@@ -17,17 +16,17 @@ from launch.actions import (
     RegisterEventHandler,
     Shutdown,
 )
-from launch.conditions import IfCondition
 from launch.event_handlers import OnProcessExit
 from launch.events.process import ProcessExited
 from launch.launch_description_sources import PythonLaunchDescriptionSource
 from launch.logging import launch_config
-from launch.substitutions import LaunchConfiguration, PathJoinSubstitution
+from launch.substitutions import PathJoinSubstitution
 from launch_ros.actions import Node, SetRemap
 from launch_ros.event_handlers import OnStateTransition
 from launch_ros.parameter_descriptions import ParameterValue
 from launch_ros.substitutions import FindPackageShare
 
+from krang_dynamics.launching import declared, hardware_beside, is_true
 from krang_dynamics.robot.library import load_robot
 from krang_dynamics.robot.model import Robot
 from krang_dynamics.simulation.gazebo import GazeboSetup, write_gazebo_files
@@ -45,15 +44,7 @@ ARGUMENTS = {  # name: default, description
 
 
 def generate_launch_description() -> LaunchDescription:
-    return LaunchDescription(
-        [
-            *(
-                DeclareLaunchArgument(name, default_value=default, description=description)
-                for name, (default, description) in ARGUMENTS.items()
-            ),
-            OpaqueFunction(function=start),
-        ]
-    )
+    return LaunchDescription([*declared(ARGUMENTS), OpaqueFunction(function=start)])
 
 
 def start(context: LaunchContext) -> list[Action]:
@@ -148,11 +139,10 @@ def controller(robot: Robot, setup: GazeboSetup, asked: dict[str, str], guard: b
         'use_sim_time': 'true',
         **{name: asked[name] for name in ('namespace', 'guard', 'auto_activate')},
     }
-    hardware = PythonLaunchDescriptionSource(str(Path(__file__).with_name('hardware.launch.py')))
     return GroupAction(
         [
             SetRemap('guarded/effort_commands' if guard else 'effort_commands', 'effort_controller/commands'),
-            IncludeLaunchDescription(hardware, launch_arguments=arguments.items()),
+            hardware_beside(__file__, arguments),
         ]
     )
 
@@ -166,7 +156,3 @@ def after(process: Node, *actions: Action) -> Action:
         return [Shutdown(reason=f'{event.process_name} failed; its message above says why')]
 
     return RegisterEventHandler(OnProcessExit(target_action=process, on_exit=go_on))
-
-
-def is_true(context: LaunchContext, name: str) -> bool:
-    return IfCondition(LaunchConfiguration(name)).evaluate(context)

@@ -8,21 +8,10 @@ from pathlib import Path
 
 from launch import LaunchContext, LaunchDescription
 from launch.action import Action
-from launch.actions import (
-    DeclareLaunchArgument,
-    EmitEvent,
-    OpaqueFunction,
-    RegisterEventHandler,
-    UnregisterEventHandler,
-)
-from launch.conditions import IfCondition
-from launch.event_handlers import OnProcessExit, OnProcessStart
-from launch.events import matches_action
-from launch.substitutions import LaunchConfiguration
+from launch.actions import OpaqueFunction
 from launch_ros.actions import LifecycleNode, Node
-from launch_ros.event_handlers import OnStateTransition
-from launch_ros.events.lifecycle import ChangeState
-from lifecycle_msgs.msg import Transition
+
+from krang_dynamics.launching import PATIENCE, declared, failure, is_true, transitions
 
 ARGUMENTS = {  # name: default, description
     'robot': ('krang', 'shipped name, or path of a robot file (YAML) or URDF; empty for robot_description'),
@@ -39,19 +28,13 @@ ARGUMENTS = {  # name: default, description
     'log_level': ('info', 'debug, info, warn, error or fatal'),
 }
 
-# A robot that is let down needs up to 4 s after ^C, and the guard may begin where the controller failed.
-PATIENCE = {'sigterm_timeout': '6', 'sigkill_timeout': '6'}  # s, one after the other
-
 
 def generate_launch_description() -> LaunchDescription:
     given: set[str] = set()
     return LaunchDescription(
         [
             OpaqueFunction(function=lambda context: given.update(context.launch_configurations)),
-            *(
-                DeclareLaunchArgument(name, default_value=default, description=description)
-                for name, (default, description) in ARGUMENTS.items()
-            ),
+            *declared(ARGUMENTS),
             OpaqueFunction(function=start, args=[given]),
         ]
     )
@@ -90,50 +73,3 @@ def params_file(path: str) -> list[Path]:
     if path and not Path(path).is_file():
         raise FileNotFoundError(f'params_file: there is no file {path!r}')
     return [Path(path)] if path else []
-
-
-def is_true(context: LaunchContext, name: str) -> bool:
-    return IfCondition(LaunchConfiguration(name)).evaluate(context)
-
-
-def failure(reason: str) -> OpaqueFunction:
-    """Ends the launch with status 1, unless it is ending anyway."""
-
-    def fail(context: LaunchContext) -> None:
-        if not context.is_shutdown:
-            raise RuntimeError(reason)
-
-    return OpaqueFunction(function=fail)
-
-
-def transitions(controller: LifecycleNode, activate: bool) -> list[Action]:
-    """Configure once the process runs, then activate; where it cannot be configured, end."""
-
-    def change(transition: int) -> EmitEvent:
-        return EmitEvent(
-            event=ChangeState(lifecycle_node_matcher=matches_action(controller), transition_id=transition)
-        )
-
-    failed = failure('torque_controller could not be configured; its message above says why')
-    ended_too_early = OnProcessExit(target_action=controller, on_exit=[failed])
-
-    def configured(context: LaunchContext) -> list[Action]:
-        if context.locals.event.goal_state != 'inactive':
-            return [failed]
-        activation = [change(Transition.TRANSITION_ACTIVATE)] if activate else []
-        return [UnregisterEventHandler(ended_too_early), *activation]
-
-    return [
-        RegisterEventHandler(ended_too_early),
-        RegisterEventHandler(
-            OnProcessStart(target_action=controller, on_start=[change(Transition.TRANSITION_CONFIGURE)])
-        ),
-        RegisterEventHandler(
-            OnStateTransition(
-                target_lifecycle_node=controller,
-                start_state='configuring',
-                entities=[OpaqueFunction(function=configured)],
-                handle_once=True,  # later transitions are the operator's
-            )
-        ),
-    ]

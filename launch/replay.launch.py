@@ -5,13 +5,10 @@ The commands go to replay/effort_commands, where no driver listens. The launch e
 
 from launch import LaunchContext, LaunchDescription
 from launch.action import Action
-from launch.actions import DeclareLaunchArgument, EmitEvent, OpaqueFunction, RegisterEventHandler, Shutdown
-from launch.event_handlers import OnProcessStart
-from launch.events import matches_action
+from launch.actions import OpaqueFunction, RegisterEventHandler, Shutdown
 from launch_ros.actions import LifecycleNode, Node
-from launch_ros.event_handlers import OnStateTransition
-from launch_ros.events.lifecycle import ChangeState
-from lifecycle_msgs.msg import Transition
+
+from krang_dynamics.launching import PATIENCE, after, declared, transitions
 
 ARGUMENTS = {  # name: default, description; None: must be given
     'bag': (None, 'a rosbag2 folder, or a .mcap or .db3 file'),
@@ -23,15 +20,7 @@ ARGUMENTS = {  # name: default, description; None: must be given
 
 
 def generate_launch_description() -> LaunchDescription:
-    return LaunchDescription(
-        [
-            *(
-                DeclareLaunchArgument(name, default_value=default, description=description)
-                for name, (default, description) in ARGUMENTS.items()
-            ),
-            OpaqueFunction(function=start),
-        ]
-    )
+    return LaunchDescription([*declared(ARGUMENTS), OpaqueFunction(function=start)])
 
 
 def start(context: LaunchContext) -> list[Action]:
@@ -53,9 +42,8 @@ def start(context: LaunchContext) -> list[Action]:
         ],
         remappings=[('effort_commands', 'replay/effort_commands')],
         output='screen',
-        sigterm_timeout='6',  # a stop takes up to 4 s
-        sigkill_timeout='6',
         on_exit=[OpaqueFunction(function=ended)],
+        **PATIENCE,
     )
     player = Node(
         package='krang_dynamics',
@@ -65,7 +53,8 @@ def start(context: LaunchContext) -> list[Action]:
         output='screen',
         on_exit=[OpaqueFunction(function=ended)],
     )
-    return [*transitions(controller, player), controller]
+    play = RegisterEventHandler(after(controller, 'activating', player))
+    return [*transitions(controller, activate=True), play, controller]
 
 
 def ended(context: LaunchContext) -> list[Action]:
@@ -76,32 +65,3 @@ def ended(context: LaunchContext) -> list[Action]:
     if event.returncode != 0:
         raise RuntimeError(f'{event.process_name} has failed; its message above says why')
     return [Shutdown(reason=f'{event.process_name} has ended')]
-
-
-def transitions(controller: LifecycleNode, player: Node) -> list[Action]:
-    """Configure, activate, play; where the controller cannot be configured, end."""
-
-    def change(transition: int) -> EmitEvent:
-        return EmitEvent(
-            event=ChangeState(lifecycle_node_matcher=matches_action(controller), transition_id=transition)
-        )
-
-    def configured(context: LaunchContext) -> list[Action]:
-        if context.locals.event.goal_state != 'inactive':
-            raise RuntimeError('torque_controller could not be configured; its message above says why')
-        return [change(Transition.TRANSITION_ACTIVATE)]
-
-    def after(state: str, entities: list[Action]) -> RegisterEventHandler:
-        return RegisterEventHandler(
-            OnStateTransition(
-                target_lifecycle_node=controller, start_state=state, entities=entities, handle_once=True
-            )
-        )
-
-    return [
-        RegisterEventHandler(
-            OnProcessStart(target_action=controller, on_start=[change(Transition.TRANSITION_CONFIGURE)])
-        ),
-        after('configuring', [OpaqueFunction(function=configured)]),
-        after('activating', [player]),
-    ]

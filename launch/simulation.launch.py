@@ -7,12 +7,10 @@ from pathlib import Path
 
 from launch import LaunchContext, LaunchDescription
 from launch.action import Action
-from launch.actions import DeclareLaunchArgument, GroupAction, IncludeLaunchDescription, OpaqueFunction
-from launch.conditions import IfCondition
-from launch.launch_description_sources import PythonLaunchDescriptionSource
-from launch.substitutions import LaunchConfiguration
+from launch.actions import GroupAction, OpaqueFunction
 from launch_ros.actions import Node, SetParameter
 
+from krang_dynamics.launching import declared, failure, hardware_beside, is_true
 from krang_dynamics.robot.library import load_robot
 from krang_dynamics.simulation.usual_terms import usual_terms
 
@@ -30,15 +28,7 @@ ARGUMENTS = {  # name: default, description
 
 
 def generate_launch_description() -> LaunchDescription:
-    return LaunchDescription(
-        [
-            *(
-                DeclareLaunchArgument(name, default_value=default, description=description)
-                for name, (default, description) in ARGUMENTS.items()
-            ),
-            OpaqueFunction(function=start),
-        ]
-    )
+    return LaunchDescription([*declared(ARGUMENTS), OpaqueFunction(function=start)])
 
 
 def start(context: LaunchContext) -> list[Action]:
@@ -61,8 +51,7 @@ def controller(asked: dict[str, str]) -> Action:
         'use_sim_time': 'true',
         **{name: asked[name] for name in ('robot', 'namespace', 'params_file', 'guard', 'auto_activate')},
     }
-    hardware = PythonLaunchDescriptionSource(str(Path(__file__).with_name('hardware.launch.py')))
-    return IncludeLaunchDescription(hardware, launch_arguments=arguments.items())
+    return hardware_beside(__file__, arguments)
 
 
 def simulator(asked: dict[str, str], lock_step: bool, guard: bool) -> Action:
@@ -79,16 +68,6 @@ def simulator(asked: dict[str, str], lock_step: bool, guard: bool) -> Action:
         namespace=asked['namespace'],
         parameters=[*([Path(asked['params_file'])] if asked['params_file'] else []), values],
         remappings=[('effort_commands', 'guarded/effort_commands')] if guard else [],
-        on_exit=[OpaqueFunction(function=fail)],
+        on_exit=[failure('the simulator has ended; its message above says why')],
         output='screen',
     )
-
-
-def fail(context: LaunchContext) -> None:
-    """Ends the launch with status 1, unless it is ending anyway."""
-    if not context.is_shutdown:
-        raise RuntimeError('the simulator has ended; its message above says why')
-
-
-def is_true(context: LaunchContext, name: str) -> bool:
-    return IfCondition(LaunchConfiguration(name)).evaluate(context)

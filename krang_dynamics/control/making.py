@@ -20,12 +20,18 @@ def controller_of(values: Values, robot: Robot) -> TorqueController:
 
 
 def new_values(values: Values, before: Values, robot: Robot) -> dict[str, Any]:
-    """The fields of Inputs that put other live parameters in force."""
-    has_new_load = any(values[k] != before.get(k) for k in values if k.startswith('payload.'))
+    """The fields of a controller's inputs that put other live parameters in force."""
     return {
         'settings': settings_of(values, robot, Settings),
         'limits': limits_of(values, robot),
-        # Left alone unless they change: a new load takes time, and an inertial unit may feed gravity.
-        'payloads': payloads_of(values) if has_new_load else None,
+        **new_load(values, before, robot),
+    }
+
+
+def new_load(values: Values, before: Values, robot: Robot) -> dict[str, Any]:
+    """Payloads and gravity where they change: they take time, and an inertial unit may feed gravity."""
+    has_new_payload = any(values[k] != before.get(k) for k in values if k.startswith('payload.'))
+    return {
+        'payloads': payloads_of(values) if has_new_payload else None,
         'gravity': gravity_of(values, robot) if values['gravity'] != before['gravity'] else None,
     }

@@ -1,14 +1,18 @@
 """What all nodes of the package have in common."""
 
-from time import monotonic, time_ns
+from time import monotonic, sleep, time_ns
 from typing import Any
+
+from rclpy.clock import Clock, ClockType
 
 from .cdr import stamp_of
 from .control_time import ControlTime
+from .executor import drain
 from .ros_parameters import RosParameters
 
 QUIET = 1.0  # between two warnings of a kind about refused messages [s]
 MOST_KINDS = 50
+LONGEST_STOP = 3.8  # deactivate and signals end in the stop policy within 4 s [s]
 
 
 class Shell:
@@ -55,6 +59,23 @@ class Shell:
         """The node's clock [s], rounded as stamps are: a state of now is neither before nor after it."""
         seconds, nanoseconds = divmod(self.get_clock().now().nanoseconds, 10**9)
         return float(seconds + 1e-9 * nanoseconds)
+
+    def begin_watch(self: Any, period: float) -> None:
+        """Call watch() every `period` [s] and report() every second, also where simulated time stands."""
+        steady = Clock(clock_type=ClockType.STEADY_TIME)
+        self.create_timer(period, self.watch, clock=steady)
+        self.create_timer(1.0, self.report, clock=steady)
+
+    def wait_for_stop(self: Any, longest: float = LONGEST_STOP) -> None:
+        """Go on until no torque is in flight, at most so long [s].
+
+        For callbacks, which block the executor: messages are taken directly.
+        """
+        deadline = monotonic() + longest
+        while self.is_sending and monotonic() < deadline:
+            drain(self)
+            self.watch()
+            sleep(0.0005)
 
     def warn_of_refusal(self: Any, reason: str) -> None:
         """Say it, but not at the rate of the messages; what comes before the colon is its kind."""

@@ -9,6 +9,7 @@ import numpy as np
 from rclpy.node import Node
 from std_msgs.msg import String
 
+from ..safety.machine import Fault
 from .qos import LATCHED
 
 
@@ -27,6 +28,10 @@ class StateTopic:
         message = String(data=json.dumps(_plain(entries)))
         self._publisher.publish(message)
         return message
+
+
+def fault_entry(fault: Fault | None) -> dict[str, str] | None:
+    return None if fault is None else {'kind': fault.kind, 'reason': fault.reason}
 
 
 def _plain(value: Any) -> Any:

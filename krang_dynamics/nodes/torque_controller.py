@@ -4,13 +4,12 @@ import sys
 from collections import deque
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from time import monotonic, sleep, time_ns
+from time import monotonic, time_ns
 from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray
 from geometry_msgs.msg import WrenchStamped
 from nav_msgs.msg import Odometry
-from rclpy.clock import Clock, ClockType
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 from rclpy.serialization import deserialize_message, serialize_message
 from sensor_msgs.msg import Imu, JointState
@@ -31,7 +30,6 @@ from ..safety.machine import Fault, Mode
 from . import qos
 from .description import description_of
 from .diagnostics import Statistics
-from .executor import drain
 from .flight_recorder import FlightRecorder
 from .inbox import Inbox
 from .lifecycle import DONE, FAILED, guard_transitions
@@ -40,15 +38,14 @@ from .outbox import Outbox
 from .process import run
 from .realtime import freeze_garbage, thaw_garbage
 from .ros_parameters import RosParameters
-from .shell import Shell
-from .state import StateTopic
+from .shell import LONGEST_STOP, Shell
+from .state import StateTopic, fault_entry
 from .transforms import Transforms
 
 WATCH = 0.01  # period of the watch, and the longest time between two steps [s]
 LOOK_ROUND = 0.1  # period of the search for another publisher [s]
 MOST_PRESSES = 100  # an even number, so that a flood ends as it began
 MOST_TRAJECTORIES = 100  # that wait for a step; who sends more sends rubbish
-LONGEST_STOP = 3.8  # deactivate and signals end in the stop policy within 4 s [s]
 
 
 class TorqueControllerNode(Shell, LifecycleNode):
@@ -70,9 +67,7 @@ class TorqueControllerNode(Shell, LifecycleNode):
         self._diagnostics = self.create_publisher(DiagnosticArray, '/diagnostics', qos.RELIABLE)
         self.create_service(SetBool, '~/enable', self._on_enable)
         self.create_service(Trigger, '~/clear_fault', self._on_clear_fault)
-        steady = Clock(clock_type=ClockType.STEADY_TIME)
-        self.create_timer(WATCH, self._watch, clock=steady)
-        self.create_timer(1.0, self._report, clock=steady)
+        self.begin_watch(WATCH)
 
     # -- what the process asks -------------------------------------------------------------------------
 
@@ -205,16 +200,11 @@ class TorqueControllerNode(Shell, LifecycleNode):
         self.ros_parameters.apply = None
 
     def _come_to_rest(self) -> None:
-        """The stop policy, run here: a transition blocks the executor, so states are taken directly."""
+        """The stop policy, run here to its end."""
         safety = self._the_controller.safety
         self._step(enable=False)
         # Whoever holds goes on holding as long as the driver keeps the last command.
-        holds = safety.stop.policy == 'hold'
-        deadline = monotonic() + (safety.stop.time if holds else LONGEST_STOP)
-        while safety.is_sending and monotonic() < deadline:
-            drain(self)
-            self._watch()
-            sleep(0.0005)
+        self.wait_for_stop(safety.stop.time if safety.stop.policy == 'hold' else LONGEST_STOP)
         self._is_active = False
         thaw_garbage(self._collected_garbage)
         self._publish_state('deactivate')
@@ -236,8 +226,6 @@ class TorqueControllerNode(Shell, LifecycleNode):
             return
         self._stamp = self._inbox.stamp
         self._step(received=info['received_timestamp'])
-        if self._wants_enable:
-            self._enable_by_itself()
 
     def _on_imu(self, message: Any, info: dict[str, int]) -> None:
         if self._inbox.take_other('imu', messages.imu_sample(message, self.now())):
@@ -376,7 +364,7 @@ class TorqueControllerNode(Shell, LifecycleNode):
 
     # -- time and watch --------------------------------------------------------------------------------
 
-    def _watch(self) -> None:
+    def watch(self) -> None:
         """Steps where no state brings any, and a look round."""
         if self._controller is None:
             return
@@ -423,11 +411,10 @@ class TorqueControllerNode(Shell, LifecycleNode):
     def _publish_state(self, event: str, values: Mapping[str, Any] | None = None) -> None:
         controller = self._the_controller
         values = self._with_terms(self.ros_parameters.values) if values is None else values
-        fault = controller.safety.fault
         message = self._state.publish(
             event=event,
             mode=controller.safety.mode.value if self._is_active else 'inactive',
-            fault=None if fault is None else {'kind': fault.kind, 'reason': fault.reason},
+            fault=fault_entry(controller.safety.fault),
             contact=self._seen[2],
             robot=controller.robot.name,
             drivers=controller.drivers.names,
@@ -438,7 +425,7 @@ class TorqueControllerNode(Shell, LifecycleNode):
         )
         self._recorder.keep(self._state.topic, time_ns(), serialize_message(message))
 
-    def _report(self) -> None:
+    def report(self) -> None:
         """/diagnostics, once per second."""
         if self._controller is None:
             return

@@ -2,13 +2,11 @@
 
 import sys
 from collections.abc import Mapping
-from time import monotonic, sleep
 from typing import Any
 
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray
 from nav_msgs.msg import Odometry
-from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from sensor_msgs.msg import Imu, JointState
 from std_msgs.msg import Float64MultiArray
@@ -18,6 +16,7 @@ from ..control import messages
 from ..control.configuration import gravity_of, limits_of, payloads_of, robot_of, settings_of
 from ..control.guard import Guard, GuardInputs, GuardOutputs, GuardSettings
 from ..control.inspection import Command
+from ..control.making import new_load
 from ..control.parameters import PARAMETERS, Parameter, frame_parameters
 from ..errors import InputError, KrangError
 from ..safety.machine import Mode
@@ -25,18 +24,16 @@ from . import qos
 from .cdr import Template
 from .description import description_of
 from .diagnostics import status_message
-from .executor import drain
 from .inbox import Inbox
 from .node_parameters import PROCESS_PARAMETERS
 from .outbox import LAST_WORDS, labelled_command
 from .process import run
 from .ros_parameters import RosParameters
 from .shell import Shell
-from .state import StateTopic
+from .state import StateTopic, fault_entry
 
 WATCH = 0.005  # [s]
 LOOK_ROUND = 0.1  # period of the search for another publisher [s]
-LONGEST_STOP = 3.8  # [s]
 MODES = {Mode.DISABLED: 'idle', Mode.ACTIVE: 'relaying'}
 
 # What a guard shares with the controller; one parameter file serves both.
@@ -87,13 +84,11 @@ class TorqueGuardNode(Shell, Node):
         parameters.declare(parameter for parameter in shared if parameter.name.startswith('payload.'))
         guard = Guard(robot, settings_of(parameters.values, robot, GuardSettings))
         guard.limits.set(robot, **limits_of(parameters.values, robot))
-        for reason in guard.step(self._load(GuardInputs(0.0, 0.0), parameters.values, guard)).refused:
+        values = parameters.values
+        load = GuardInputs(0.0, 0.0, gravity=gravity_of(values, robot), payloads=payloads_of(values))
+        for reason in guard.step(load).refused:
             raise InputError(reason)
         return guard
-
-    def _load(self, inputs: GuardInputs, values: Mapping[str, Any], guard: Guard) -> GuardInputs:
-        inputs.payloads, inputs.gravity = payloads_of(values), gravity_of(values, guard.robot)
-        return inputs
 
     def _listen(self, imu: bool, odom: bool) -> None:
         if imu:
@@ -103,9 +98,7 @@ class TorqueGuardNode(Shell, Node):
         self.create_subscription(JointState, 'joint_states', self._on_states, qos.STATES, raw=True)
         self.create_subscription(Float64MultiArray, 'effort_commands', self._on_command, qos.RELIABLE)
         self.create_service(Trigger, '~/clear_fault', self._on_clear_fault)
-        steady = Clock(clock_type=ClockType.STEADY_TIME)
-        self.create_timer(WATCH, self._watch, clock=steady)
-        self.create_timer(1.0, self._report, clock=steady)
+        self.begin_watch(WATCH)
 
     @property
     def is_sending(self) -> bool:
@@ -114,11 +107,7 @@ class TorqueGuardNode(Shell, Node):
     def finish(self) -> None:
         """The end of the process: torque in flight ends in the stop policy, whoever sent it."""
         self._step(stop=True)
-        deadline = monotonic() + LONGEST_STOP
-        while self._guard.is_sending and monotonic() < deadline:
-            drain(self)
-            self._watch()
-            sleep(0.0005)
+        self.wait_for_stop()
         self._publisher.wait_for_all_acked(LAST_WORDS)
 
     # -- what comes in ---------------------------------------------------------------------------------
@@ -159,7 +148,7 @@ class TorqueGuardNode(Shell, Node):
         """Put live parameters in force, all or none."""
         guard = self._guard
         changes = guard.limits.checked(guard.robot, limits_of(values, guard.robot))
-        outputs = self._step(payloads=payloads_of(values), gravity=gravity_of(values, guard.robot))
+        outputs = self._step(**new_load(values, self.ros_parameters.values, guard.robot))
         for reason in outputs.refused:
             raise InputError(reason)
         guard.limits.adopt(changes)
@@ -193,7 +182,7 @@ class TorqueGuardNode(Shell, Node):
             self.get_logger().info(self._mode(outputs.mode))
         self._publish_state('mode')
 
-    def _watch(self) -> None:
+    def watch(self) -> None:
         """Silence is seen here."""
         now = self.now()
         if now - self._stepped_at >= WATCH:
@@ -209,17 +198,16 @@ class TorqueGuardNode(Shell, Node):
 
     def _publish_state(self, event: str, values: Mapping[str, Any] | None = None) -> None:
         guard = self._guard
-        fault = guard.safety.fault
         self._state.publish(
             event=event,
             mode=self._mode(guard.mode),
-            fault=None if fault is None else {'kind': fault.kind, 'reason': fault.reason},
+            fault=fault_entry(guard.safety.fault),
             robot=guard.robot.name,
             drivers=guard.drivers.names,
             parameters=self.ros_parameters.values if values is None else values,
         )
 
-    def _report(self) -> None:
+    def report(self) -> None:
         """/diagnostics, once per second."""
         fault = self._guard.safety.fault
         mode = self._mode(self._guard.mode)

@@ -12,12 +12,15 @@ FLOAT64 = np.dtype(np.float64)
 
 
 def array(what: str, value: object, shape: tuple[int, ...]) -> Array:
-    """`value` as a finite float64 array of the given shape."""
+    """`value` as a finite float64 array of the given shape, its numbers side by side in memory.
+
+    Otherwise sums would be taken in another order, and their last bit would depend on the container.
+    """
     try:
         x = np.asarray(value)
         if x.dtype.kind not in 'fiu':
             raise TypeError
-        x = x.astype(FLOAT64, copy=False)
+        x = np.asarray(x, FLOAT64, order='C')
     except (TypeError, ValueError):
         raise InputError(f'{what} is {value!r}; it must be {_numbers(shape)}') from None
     if x.shape != shape:
@@ -41,6 +44,7 @@ def joint_vector(what: str, value: object, names: Sequence[str], shape: tuple[in
         type(value) is np.ndarray
         and value.dtype is FLOAT64
         and value.shape == shape
+        and value.flags.c_contiguous
         and isfinite(value.dot(value))
     ):
         return value

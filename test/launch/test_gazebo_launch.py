@@ -1,31 +1,19 @@
 """gazebo.launch.py: what it starts, in which order, and what it tells the nodes."""
 
-import ast
-import warnings
-from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 import yaml
+from launching import Loaded, defaults, import_launch, launch_file, needs_launch
 
 import krang_dynamics as kd
 
-GAZEBO = Path(__file__).resolve().parents[2] / 'launch' / 'gazebo.launch.py'
-
-needs_launch = pytest.mark.skipif(
-    find_spec('launch_ros') is None,
-    reason='launch_ros is not installed; it comes with ROS 2 (ros-jazzy-launch-ros) and is not on PyPI',
-)
+GAZEBO = launch_file('gazebo')
 
 
 def test_it_declares_its_arguments_with_defaults_and_descriptions():
-    arguments = next(
-        ast.literal_eval(node.value)
-        for node in ast.parse(GAZEBO.read_text()).body
-        if isinstance(node, ast.Assign) and node.targets[0].id == 'ARGUMENTS'
-    )
-    assert {name: default for name, (default, _) in arguments.items()} == {
+    assert defaults(GAZEBO) == {
         'robot': 'krang',
         'namespace': '',
         'terms': '',
@@ -34,58 +22,16 @@ def test_it_declares_its_arguments_with_defaults_and_descriptions():
         'guard': 'true',
         'auto_activate': 'true',
     }
-    assert all(description for _, description in arguments.values())
 
 
 # -- loaded --------------------------------------------------------------------------------------------
 
 
-def import_launch():
-    """The packages, whose own deprecation warnings are not ours."""
-    with warnings.catch_warnings():
-        warnings.simplefilter('ignore')
-        import launch
-        import launch_ros
-        import launch_ros.events.lifecycle
-    return launch, launch_ros
-
-
-class Loaded:
+class LoadedGazebo(Loaded):
     """The launch file with arguments, as far as it can be unfolded where there is no Gazebo."""
 
     def __init__(self, **arguments):
-        self.launch, self.launch_ros = import_launch()
-        self.context = self.launch.LaunchContext()
-        self.context.launch_configurations.update(arguments)
-        source = self.launch.launch_description_sources.AnyLaunchDescriptionSource(str(GAZEBO))
-        self.entities = list(self.unfold(source.get_launch_description(self.context).entities))
-
-    def unfold(self, entities):
-        """Entities, and what becomes of them; nodes with the command line that they have there."""
-        actions = self.launch.actions
-        for entity in entities:
-            if isinstance(entity, self.launch_ros.actions.Node):
-                entity.words = self.command_line(entity)
-            yield entity
-            quiet = (self.launch_ros.actions.Node, actions.RegisterEventHandler)
-            if not isinstance(entity, quiet) and not is_gazebo(entity):
-                yield from self.unfold(entity.visit(self.context) or ())
-
-    def command_line(self, node):
-        """All words after the executable."""
-        node._perform_substitutions(self.context)
-        namespace, _, name = node.node_name.rpartition('/')
-        words = {'ns': f'__ns:={namespace or "/"}'}
-        if node.is_node_name_fully_specified():
-            words['name'] = f'__node:={name}'
-        self.context.extend_locals({'ros_specific_arguments': words})
-        return [self.launch.utilities.perform_substitutions(self.context, word) for word in node.cmd[1:]]
-
-    def nodes(self, entities=None):
-        """By executable."""
-        kind = self.launch_ros.actions.Node
-        found = self.entities if entities is None else entities
-        return {entity.node_executable: entity for entity in found if isinstance(entity, kind)}
+        super().__init__(GAZEBO, leave=is_gazebo, **arguments)
 
     def after(self, process, returncode=0):
         """What the end of a process leads to."""
@@ -129,7 +75,7 @@ def folder(tmp_path_factory):
 
 @pytest.fixture
 def load(folder):
-    return Loaded
+    return LoadedGazebo
 
 
 @pytest.fixture

@@ -4,28 +4,20 @@ import ast
 import os
 import re
 import signal
-import subprocess
-import sys
 import time
-import warnings
-from contextlib import suppress
-from importlib.util import find_spec
-from pathlib import Path
 
 import numpy as np
 import pytest
+from launching import PATIENCE, ROOT, Launch, Loaded, defaults, launch_file, needs_launch, told
 from lifecycle_msgs.srv import GetState
-from nodes.bench import BIN, Bench, Topic
+from nodes.bench import Topic
 from nodes.fake_robot import FakeRobot
 from rcl_interfaces.srv import GetParameters
 from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import SetBool
 
-ROOT = Path(__file__).resolve().parents[2]
 LAUNCH_FILES = sorted((ROOT / 'launch').glob('*.launch.py'))
-HARDWARE = ROOT / 'launch' / 'hardware.launch.py'
-RUNNER = Path(__file__).with_name('run_launch_file.py')
-PATIENCE = 40.0  # a loaded machine is slow [s]
+HARDWARE = launch_file('hardware')
 LONGEST_STOP = 4.0  # [s]
 PATIENT_NODES = """
 /**:
@@ -35,12 +27,6 @@ PATIENT_NODES = """
 /**/torque_controller:
   ros__parameters: {flight_recorder: ''}
 """
-
-needs_launch = pytest.mark.skipif(
-    find_spec('launch_ros') is None,
-    reason='launch_ros is not installed; it comes with ROS 2 (ros-jazzy-launch-ros) and is not on PyPI',
-)
-
 
 # -- without launch ------------------------------------------------------------------------------------
 
@@ -53,12 +39,7 @@ def test_every_launch_file_compiles_and_describes_a_launch(path):
 
 
 def test_hardware_declares_its_arguments_with_defaults_and_descriptions():
-    arguments = next(
-        ast.literal_eval(node.value)
-        for node in ast.parse(HARDWARE.read_text()).body
-        if isinstance(node, ast.Assign) and node.targets[0].id == 'ARGUMENTS'
-    )
-    assert {name: default for name, (default, _) in arguments.items()} == {
+    assert defaults(HARDWARE) == {
         'robot': 'krang',
         'namespace': '',
         'params_file': '',
@@ -68,69 +49,14 @@ def test_hardware_declares_its_arguments_with_defaults_and_descriptions():
         'use_sim_time': 'false',
         'log_level': 'info',
     }
-    assert all(description for _, description in arguments.values())
 
 
 # -- loaded --------------------------------------------------------------------------------------------
 
 
 def load(**arguments):
-    """The nodes that the launch file would start with these arguments, by name, and how they are told."""
-    with warnings.catch_warnings():
-        warnings.simplefilter('ignore')
-        from launch import LaunchContext
-        from launch.actions import DeclareLaunchArgument, OpaqueFunction
-        from launch.launch_description_sources import AnyLaunchDescriptionSource
-        from launch_ros.actions import Node
-
-    context = LaunchContext()
-    context.launch_configurations.update(arguments)
-    entities = AnyLaunchDescriptionSource(str(HARDWARE)).get_launch_description(context).entities
-    made = [
-        action
-        for entity in entities
-        if isinstance(entity, DeclareLaunchArgument | OpaqueFunction)
-        for action in entity.visit(context) or ()
-    ]
-    nodes = [action for action in made if isinstance(action, Node)]
-    for node in nodes:
-        node._perform_substitutions(context)
-    return {node.node_name: (node, _command_line(node, context)) for node in nodes}
-
-
-def _command_line(node, context):
-    """All words after the executable."""
-    from launch.utilities import perform_substitutions
-
-    namespace, _, name = node.node_name.rpartition('/')
-    words = {'name': f'__node:={name}', 'ns': f'__ns:={namespace or "/"}'}
-    context.extend_locals({'ros_specific_arguments': words})
-    return [perform_substitutions(context, word) for word in node.cmd[1:]]
-
-
-@pytest.fixture
-def ros():
-    with Bench() as bench:
-        yield bench
-
-
-@pytest.fixture
-def told(ros):
-    """What a real node makes of its command line: its name, its parameters, and its way of naming topics."""
-    import rclpy
-
-    def node_told(command_line):
-        node = rclpy.create_node(
-            'unnamed',
-            context=ros.context,
-            cli_args=command_line,
-            use_global_arguments=False,
-            automatically_declare_parameters_from_overrides=True,
-        )
-        ros.at_end(node.destroy_node)
-        return node
-
-    return node_told
+    """The nodes that the launch file would start with these arguments, by name."""
+    return {node.node_name: node for node in Loaded(HARDWARE, **arguments).nodes().values()}
 
 
 def parameters(node):
@@ -138,11 +64,11 @@ def parameters(node):
 
 
 @needs_launch
-def test_controller_and_guard_are_in_line_by_default(told):
+def test_controller_and_guard_are_in_line_by_default(ros):
     nodes = load()
     assert list(nodes) == ['/torque_guard', '/torque_controller']
-    for name, (action, command_line) in nodes.items():
-        node = told(command_line)
+    for name, action in nodes.items():
+        node = told(ros, action.words)
         assert node.get_fully_qualified_name() == name
         assert parameters(node) == {'robot': 'krang', 'terms': ['gravity'], 'use_sim_time': False}
         assert node.resolve_topic_name('effort_commands') == '/effort_commands'
@@ -155,7 +81,7 @@ def test_controller_and_guard_are_in_line_by_default(told):
 def test_only_the_controller_goes_through_a_lifecycle():
     from launch_ros.actions import LifecycleNode
 
-    kinds = {name: isinstance(action, LifecycleNode) for name, (action, _) in load().items()}
+    kinds = {name: isinstance(action, LifecycleNode) for name, action in load().items()}
     assert kinds == {'/torque_guard': False, '/torque_controller': True}
 
 
@@ -166,22 +92,21 @@ def test_the_guard_can_be_left_out(no):
 
 
 @needs_launch
-def test_a_namespace_holds_for_both_nodes_and_their_topics(told):
+def test_a_namespace_holds_for_both_nodes_and_their_topics(ros):
     nodes = load(namespace='left/robot')
     assert list(nodes) == ['/left/robot/torque_guard', '/left/robot/torque_controller']
-    for name, (_, command_line) in nodes.items():
-        node = told(command_line)
+    for name, action in nodes.items():
+        node = told(ros, action.words)
         assert node.get_fully_qualified_name() == name
         assert node.resolve_topic_name('guarded/effort_commands') == '/left/robot/guarded/effort_commands'
         assert parameters(node)['robot'] == 'krang'
 
 
 @needs_launch
-def test_arguments_become_parameters_of_the_right_kind(told):
-    for _, command_line in load(
-        robot='my robot.urdf', terms='gravity,friction', use_sim_time='true'
-    ).values():
-        assert parameters(told(command_line)) == {
+def test_arguments_become_parameters_of_the_right_kind(ros):
+    nodes = load(robot='my robot.urdf', terms='gravity,friction', use_sim_time='true')
+    for action in nodes.values():
+        assert parameters(told(ros, action.words)) == {
             'robot': 'my robot.urdf',
             'terms': ['gravity', 'friction'],
             'use_sim_time': True,
@@ -190,15 +115,15 @@ def test_arguments_become_parameters_of_the_right_kind(told):
 
 @needs_launch
 @pytest.mark.parametrize('robot', ['', '7', 'on'])
-def test_a_robot_is_text_whatever_it_looks_like(told, robot):
-    for _, command_line in load(robot=robot).values():
-        assert parameters(told(command_line))['robot'] == robot
+def test_a_robot_is_text_whatever_it_looks_like(ros, robot):
+    for action in load(robot=robot).values():
+        assert parameters(told(ros, action.words))['robot'] == robot
 
 
 @needs_launch
 @pytest.mark.parametrize('namespace', ['', 'ns'])
 @pytest.mark.parametrize('for_whom', ['/**', '/**/torque_controller', '{}/torque_controller'])
-def test_the_file_overrides_defaults_and_arguments_override_the_file(told, tmp_path, for_whom, namespace):
+def test_the_file_overrides_defaults_and_arguments_override_the_file(ros, tmp_path, for_whom, namespace):
     prefix = f'/{namespace}' if namespace else ''
     path = tmp_path / 'parameters.yaml'
     path.write_text(
@@ -208,10 +133,13 @@ def test_the_file_overrides_defaults_and_arguments_override_the_file(told, tmp_p
     of_file = {'robot': 'otbot', 'terms': ['rolling_base'], 'use_sim_time': True, 'limits.effort': 7.0}
     name, asked = f'{prefix}/torque_controller', {'namespace': namespace, 'params_file': str(path)}
 
-    assert parameters(told(load(**asked)[name][1])) == of_file
+    assert parameters(told(ros, load(**asked)[name].words)) == of_file
     # Even where it is the default that is asked for.
-    assert parameters(told(load(**asked, terms='gravity')[name][1])) == {**of_file, 'terms': ['gravity']}
-    assert parameters(told(load(**asked, robot='krang', use_sim_time='false')[name][1])) == {
+    assert parameters(told(ros, load(**asked, terms='gravity')[name].words)) == {
+        **of_file,
+        'terms': ['gravity'],
+    }
+    assert parameters(told(ros, load(**asked, robot='krang', use_sim_time='false')[name].words)) == {
         **of_file,
         'robot': 'krang',
         'use_sim_time': False,
@@ -226,69 +154,29 @@ def test_a_file_that_is_not_there_is_an_error():
 
 @needs_launch
 def test_launch_waits_longer_than_the_longest_stop():
-    for action, _ in load().values():
+    for action in load().values():
         assert float(action.sigterm_timeout[0].text) > 4.0
         assert float(action.sigkill_timeout[0].text) > 4.0
 
 
 @needs_launch
 def test_the_log_level_reaches_both_nodes():
-    for _, command_line in load(log_level='debug').values():
-        assert command_line[command_line.index('--log-level') + 1] == 'debug'
+    for action in load(log_level='debug').values():
+        assert action.words[action.words.index('--log-level') + 1] == 'debug'
 
 
 # -- running -------------------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope='module')
-def environment(tmp_path_factory):
-    """Where launch finds the package: installed, or the executables of this virtual environment."""
-    if not (BIN / 'torque_controller').exists():
-        return dict(os.environ)
-    prefix = tmp_path_factory.mktemp('prefix')
-    index, executables = prefix / 'share/ament_index/resource_index/packages', prefix / 'lib/krang_dynamics'
-    for folder in (index, executables):
-        folder.mkdir(parents=True)
-    (index / 'krang_dynamics').touch()
-    for name in ('torque_controller', 'torque_guard'):
-        (executables / name).symlink_to(BIN / name)
-    return {**os.environ, 'AMENT_PREFIX_PATH': f'{prefix}:{os.environ.get("AMENT_PREFIX_PATH", "")}'}
+class HardwareLaunch(Launch):
+    """The launch file, and the controller that it starts."""
 
-
-class Launch:
-    """hardware.launch.py in a process group of its own, which is what ^C reaches."""
-
-    def __init__(self, bench, environment, arguments):
-        self._bench = bench
-        self._log = bench.folder / 'launch.log'
-        with self._log.open('w') as log:
-            self._process = subprocess.Popen(
-                [sys.executable, str(RUNNER), str(HARDWARE), *(f'{k}:={v}' for k, v in arguments.items())],
-                env={
-                    **environment,
-                    'ROS_DOMAIN_ID': str(bench.domain),
-                    'ROS_LOG_DIR': str(bench.folder),
-                    'PYTHONUNBUFFERED': '1',
-                },
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-            )
+    def __init__(self, bench, environment, **arguments):
+        super().__init__(bench, environment, HARDWARE, **arguments)
         self._namespace = f'/{arguments["namespace"]}' if 'namespace' in arguments else ''
-
-    @property
-    def log(self):
-        return self._log.read_text(errors='replace')
 
     def pid(self, name):
         return int(re.search(rf'\[{name}-\d\]: process started with pid \[(\d+)\]', self.log)[1])
-
-    def until(self, condition, what):
-        """Wait until a condition holds; the log, if it never does."""
-        try:
-            self._bench.until(condition, what, PATIENCE)
-        except AssertionError as error:
-            raise AssertionError(f'{error}\n{self.log}') from None
 
     def call(self, kind, service, **fields):
         """The answer of a service of the controller."""
@@ -313,33 +201,15 @@ class Launch:
             lambda: passed.last and passed.last.message.data.tolist() == weight, 'the robot to be held'
         )
 
-    def control_c(self):
-        os.killpg(self._process.pid, signal.SIGINT)
-
-    def status(self):
-        """The exit status, once everything has ended of itself."""
-        self.until(lambda: self._process.poll() is not None, 'the end of the launch')
-        assert 'escalating' not in self.log
-        with pytest.raises(ProcessLookupError):
-            os.killpg(self._process.pid, 0)
-        return self._process.returncode
-
-    def kill(self):
-        with suppress(ProcessLookupError):
-            os.killpg(self._process.pid, signal.SIGKILL)
-        self._process.wait()
-
 
 @pytest.fixture
 def launch(ros, environment, tmp_path):
-    """Starts the launch file with arguments; whatever is left of it ends with the test."""
+    """Starts the launch file with arguments; it ends with the test."""
     path = tmp_path / 'patient_nodes.yaml'
     path.write_text(PATIENT_NODES)
 
     def start(**arguments):
-        launched = Launch(ros, environment, {'robot': 'planar_2r', 'params_file': path, **arguments})
-        ros.at_end(launched.kill)
-        return launched
+        return HardwareLaunch(ros, environment, **{'robot': 'planar_2r', 'params_file': path, **arguments})
 
     return start
 

@@ -4,14 +4,10 @@ import random
 import time
 
 import pytest
-import rclpy
-from nodes.bench import claim_domain
-from rclpy.context import Context
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 from rclpy.serialization import serialize_message
-from rclpy.signals import SignalHandlerOptions
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 
@@ -177,16 +173,6 @@ def test_time_never_goes_back_while_clock_and_states_go_on():
 
 class ShellNode(Shell, Node):
     """The least that has a time."""
-
-
-@pytest.fixture
-def context():
-    domain, lock = claim_domain()
-    context = Context()
-    rclpy.init(context=context, domain_id=domain, signal_handler_options=SignalHandlerOptions.NO)
-    yield context
-    context.try_shutdown()
-    lock.close()
 
 
 @pytest.fixture

@@ -5,10 +5,7 @@ import time
 
 import pytest
 import rclpy
-from nodes.bench import claim_domain
-from rclpy.context import Context
 from rclpy.qos import DurabilityPolicy, QoSProfile
-from rclpy.signals import SignalHandlerOptions
 from std_msgs.msg import String
 
 from krang_dynamics.errors import ConfigError
@@ -17,16 +14,6 @@ from krang_dynamics.nodes.description import description_of
 
 URDF = '<robot name="r"><link name="l"/></robot>'
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
-
-
-@pytest.fixture
-def context():
-    domain, lock = claim_domain()
-    context = Context()
-    rclpy.init(context=context, domain_id=domain, signal_handler_options=SignalHandlerOptions.NO)
-    yield context
-    context.try_shutdown()
-    lock.close()
 
 
 @pytest.fixture

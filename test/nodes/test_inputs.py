@@ -32,17 +32,6 @@ def until_torque(bench, controller, names, expected):
 
 
 @pytest.fixture(scope='module')
-def bench():
-    with Bench() as bench:
-        yield bench
-
-
-@pytest.fixture(scope='module')
-def robot(bench):
-    return FakeRobot(bench)
-
-
-@pytest.fixture(scope='module')
 def controller(bench):
     """A planar arm with what moves it: weight, computed torque and wrenches."""
     controller = Controller(

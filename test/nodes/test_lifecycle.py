@@ -6,11 +6,8 @@ import pytest
 import rclpy
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState, GetState
-from nodes.bench import claim_domain
-from rclpy.context import Context
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.lifecycle import LifecycleNode
-from rclpy.signals import SignalHandlerOptions
 
 from krang_dynamics.nodes.lifecycle import DONE, FAILED, guard_transitions
 
@@ -85,16 +82,6 @@ class Asking:
         self.executor.shutdown()
         for node in (self.node, self.peer):
             node.destroy_node()
-
-
-@pytest.fixture(scope='module')
-def context():
-    domain, lock = claim_domain()
-    context = Context()
-    rclpy.init(context=context, domain_id=domain, signal_handler_options=SignalHandlerOptions.NO)
-    yield context
-    context.try_shutdown()
-    lock.close()
 
 
 @pytest.fixture

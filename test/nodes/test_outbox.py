@@ -6,11 +6,9 @@ import time
 import numpy as np
 import pytest
 import rclpy
-from nodes.bench import LATCHED, claim_domain
-from rclpy.context import Context
+from nodes.bench import LATCHED
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.lifecycle import LifecycleNode
-from rclpy.signals import SignalHandlerOptions
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
 
@@ -58,16 +56,6 @@ class Listener:
         end = time.monotonic() + SILENCE
         while time.monotonic() < end:
             self.executor.spin_once(0.02)
-
-
-@pytest.fixture(scope='module')
-def context():
-    domain, lock = claim_domain()
-    context = Context()
-    rclpy.init(context=context, domain_id=domain, signal_handler_options=SignalHandlerOptions.NO)
-    yield context
-    context.try_shutdown()
-    lock.close()
 
 
 @pytest.fixture(scope='module')

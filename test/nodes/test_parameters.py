@@ -5,8 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from nodes.bench import Bench, Controller, Topic
-from nodes.fake_robot import FakeRobot
+from nodes.bench import Controller, Topic
 from nodes.monitor import Monitor
 from sensor_msgs.msg import JointState
 
@@ -65,17 +64,6 @@ OTHERS = [
     'cpu_affinity',
     'use_sim_time',
 ]
-
-
-@pytest.fixture(scope='module')
-def bench():
-    with Bench() as bench:
-        yield bench
-
-
-@pytest.fixture(scope='module')
-def robot(bench):
-    return FakeRobot(bench)
 
 
 @pytest.fixture(scope='module')

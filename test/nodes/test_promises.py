@@ -5,7 +5,7 @@ import time
 
 import numpy as np
 import pytest
-from nodes.bench import Bench, Controller
+from nodes.bench import Controller
 from nodes.fake_robot import FakeRobot
 from nodes.monitor import Monitor
 from std_msgs.msg import Float64MultiArray
@@ -15,12 +15,6 @@ LONGEST_STOP = 4.0  # P8 [s]
 QUICK = {'ramp_time': 0.2, 'stop__time': 0.3, 'stop__blind_time': 0.2, 'state_timeout': STATE_TIMEOUT}
 RUBBISH = [np.nan, np.inf, -np.inf, 1e308]
 TURNS = 50  # of the robot: long enough that a node would have shown what it does
-
-
-@pytest.fixture(scope='module')
-def bench():
-    with Bench() as bench:
-        yield bench
 
 
 @pytest.fixture(scope='module')

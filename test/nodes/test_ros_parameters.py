@@ -5,10 +5,7 @@ from math import inf, nan
 import numpy as np
 import pytest
 import rclpy
-from nodes.bench import claim_domain
-from rclpy.context import Context
 from rclpy.parameter import Parameter as RosParameter
-from rclpy.signals import SignalHandlerOptions
 
 import krang_dynamics as kd
 from krang_dynamics.control.parameters import PARAMETERS, Parameter, frame_parameters
@@ -18,16 +15,6 @@ from krang_dynamics.nodes.ros_parameters import RosParameters
 from krang_dynamics.nodes.shell import Shell
 
 ALL = (*PARAMETERS, *NODE_PARAMETERS)
-
-
-@pytest.fixture(scope='module')
-def context():
-    domain, lock = claim_domain()
-    context = Context()
-    rclpy.init(context=context, domain_id=domain, signal_handler_options=SignalHandlerOptions.NO)
-    yield context
-    context.try_shutdown()
-    lock.close()
 
 
 @pytest.fixture(scope='module')

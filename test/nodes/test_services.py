@@ -6,24 +6,12 @@ import time
 import numpy as np
 import pytest
 from diagnostic_msgs.msg import DiagnosticArray
-from nodes.bench import LATCHED, Bench, Controller, Topic
-from nodes.fake_robot import FakeRobot
+from nodes.bench import LATCHED, Controller, Topic
 from nodes.monitor import Monitor
 from std_msgs.msg import Bool, String
 
 TURNS = 40  # of the robot, 0.2 s
 QUICK = {'ramp_time': 0.1, 'stop__time': 0.2, 'stop__blind_time': 0.2, 'state_timeout': 0.8}
-
-
-@pytest.fixture(scope='module')
-def bench():
-    with Bench() as bench:
-        yield bench
-
-
-@pytest.fixture(scope='module')
-def robot(bench):
-    return FakeRobot(bench)
 
 
 @pytest.fixture(scope='module')

@@ -4,7 +4,7 @@ import time
 
 import numpy as np
 import pytest
-from nodes.bench import Bench, Controller
+from nodes.bench import Controller
 from nodes.fake_robot import FakeRobot, time_message
 from nodes.monitor import Monitor
 from rosgraph_msgs.msg import Clock
@@ -31,12 +31,6 @@ class SimulatedRobot(FakeRobot):
     def tick(self):
         self.simulated += self.speed * self.period
         self.publish(Clock(clock=time_message(self.simulated)), '/clock')
-
-
-@pytest.fixture(scope='module')
-def bench():
-    with Bench() as bench:
-        yield bench
 
 
 @pytest.fixture(scope='module')

@@ -109,12 +109,6 @@ class Pair:
             self.bench.processes.remove(process)
 
 
-@pytest.fixture(scope='module')
-def bench():
-    with Bench() as bench:
-        yield bench
-
-
 @pytest.fixture
 def fresh(bench):
     """A pair that drives, for a test that ruins it; what it sent is judged at the end."""

@@ -1,0 +1,90 @@
+"""What the launch files have in common; needs launch_ros, and nothing but launch files imports it."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from launch import LaunchContext
+from launch.action import Action
+from launch.actions import (
+    DeclareLaunchArgument,
+    EmitEvent,
+    IncludeLaunchDescription,
+    OpaqueFunction,
+    RegisterEventHandler,
+    UnregisterEventHandler,
+)
+from launch.conditions import IfCondition
+from launch.event_handlers import OnProcessExit, OnProcessStart
+from launch.events import matches_action
+from launch.launch_description_sources import PythonLaunchDescriptionSource
+from launch.substitutions import LaunchConfiguration
+from launch_ros.actions import LifecycleNode
+from launch_ros.event_handlers import OnStateTransition
+from launch_ros.events.lifecycle import ChangeState
+from lifecycle_msgs.msg import Transition
+
+# A robot that is let down needs up to 4 s after ^C, and the guard may begin where the controller failed.
+PATIENCE = {'sigterm_timeout': '6', 'sigkill_timeout': '6'}  # s, one after the other
+
+
+def declared(arguments: Mapping[str, tuple[str | None, str]]) -> list[Action]:
+    """Arguments from name: (default, description); without a default one must be given."""
+    return [
+        DeclareLaunchArgument(name, default_value=default, description=description)
+        for name, (default, description) in arguments.items()
+    ]
+
+
+def is_true(context: LaunchContext, name: str) -> bool:
+    """An argument as a yes or no."""
+    return bool(IfCondition(LaunchConfiguration(name)).evaluate(context))
+
+
+def failure(reason: str) -> Action:
+    """Ends the launch with status 1, unless it is ending anyway."""
+
+    def fail(context: LaunchContext) -> None:
+        if not context.is_shutdown:
+            raise RuntimeError(reason)
+
+    return OpaqueFunction(function=fail)
+
+
+def hardware_beside(launch_file: str, arguments: Mapping[str, str]) -> Action:
+    """hardware.launch.py from the same folder: the one place that starts controller and guard."""
+    path = Path(launch_file).with_name('hardware.launch.py')
+    return IncludeLaunchDescription(
+        PythonLaunchDescriptionSource(str(path)), launch_arguments=arguments.items()
+    )
+
+
+def transitions(controller: LifecycleNode, activate: bool) -> list[Action]:
+    """Configure once the process runs, then activate; where it cannot be configured, end."""
+
+    def change(transition: int) -> Action:
+        return EmitEvent(
+            event=ChangeState(lifecycle_node_matcher=matches_action(controller), transition_id=transition)
+        )
+
+    failed = failure('torque_controller could not be configured; its message above says why')
+    ended_too_early = OnProcessExit(target_action=controller, on_exit=[failed])
+
+    def configured(context: LaunchContext) -> list[Action]:
+        if context.locals.event.goal_state != 'inactive':
+            return [failed]
+        activation = [change(Transition.TRANSITION_ACTIVATE)] if activate else []
+        return [UnregisterEventHandler(ended_too_early), *activation]
+
+    start = OnProcessStart(target_action=controller, on_start=[change(Transition.TRANSITION_CONFIGURE)])
+    return [
+        RegisterEventHandler(ended_too_early),
+        RegisterEventHandler(start),
+        RegisterEventHandler(after(controller, 'configuring', OpaqueFunction(function=configured))),
+    ]
+
+
+def after(controller: LifecycleNode, transition: str, action: Action) -> OnStateTransition:
+    """What follows the first 'configuring' or 'activating'; later ones are the operator's."""
+    return OnStateTransition(
+        target_lifecycle_node=controller, start_state=transition, entities=[action], handle_once=True
+    )
