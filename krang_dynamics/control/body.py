@@ -12,7 +12,7 @@ from ..robot.payload import Payload
 from ..robot.urdf import Array
 from ..robot.validate import array
 from ..safety.samples import JointBuffer, JointSamples
-from ..safety.stopping import StopTorque, stop_damping
+from ..safety.stopping import StopTorque
 from .drivers import Drivers
 from .dynamics import Dynamics
 from .settings import Settings
@@ -50,7 +50,7 @@ class Body:
         self._drivers = drivers
         self._imu = None if robot.config.imu is None else ImuSource(robot)
         self._odom = None if robot.config.odom is None else OdomSource(robot)
-        self._damping = stop_damping(robot)
+        self._driven = np.isin(robot.joint_names, drivers.joints).astype(float)
         self._is_weightless = settings.hardware_compensates_gravity  # for the motors
 
     # -- states ----------------------------------------------------------------------------------------
@@ -108,7 +108,7 @@ class Body:
         gravity = self.dynamics.gravity
         if self._is_weightless:
             gravity = np.zeros_like(gravity)
-        return StopTorque(gravity, self.buffer.v, self._damping)
+        return StopTorque(gravity, self.buffer.v, self.dynamics.A, self._driven)
 
 
 def _checked(gravity: Array) -> Array:

@@ -30,14 +30,18 @@ class Gathering:
         self._partners: set[str] = set()  # topics that have the stamps of joint_states
         self._newest = 0.0  # stamp of the newest joint state [s]
         self._handed_over: tuple[float, tuple[str, ...]] = (0.0, ())  # stamp and names of the last one
+        self._repeats = 0  # of that one
 
     def take_sample(self, sample: JointSamples) -> bool:
         """Keep a joint state; whether all that a step needs has come since the last one.
 
-        What was sent twice, by its stamp and names, is nothing new.
+        What was sent twice, by its stamp and names, is nothing new; who sends it once more, as a simulator in
+        lock step does, has not heard the answer.
         """
         if not self._samples and (sample.stamp, sample.names) == self._handed_over and sample.stamp > 0:
-            return False
+            self._repeats += 1
+            if self._repeats % 2:
+                return False
         if self._samples:  # what the last message still waits for did not come with it
             self._partners = {topic for topic in self._partners if self._stamps[topic] == self._newest}
         self._newest = sample.stamp
@@ -67,7 +71,9 @@ class Gathering:
         """Hand what is known of the robot over to one step."""
         inputs.samples = self._samples
         if self._samples:
-            self._handed_over = (self._samples[-1].stamp, tuple(self._samples[-1].names))
+            last = (self._samples[-1].stamp, tuple(self._samples[-1].names))
+            self._repeats = self._repeats if last == self._handed_over else 0
+            self._handed_over = last
         for sample in self._others.values():
             if isinstance(sample, ImuSample):
                 inputs.imu = (sample,)

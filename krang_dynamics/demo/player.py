@@ -124,8 +124,9 @@ class Player:
             raise KrangError(f'simulated time has stood at {self._now:.3f} s for {ALIVE:g} s')
 
     def _on_clock(self, message: Any) -> None:
-        self._now = message.clock.sec + 1e-9 * message.clock.nanosec - EPOCH
-        self._moved_at = monotonic()
+        now = message.clock.sec + 1e-9 * message.clock.nanosec - EPOCH
+        if now != self._now:
+            self._now, self._moved_at = now, monotonic()
 
     def _on_state(self, message: Any) -> None:
         self._states.append((self._now, json.loads(message.data)))

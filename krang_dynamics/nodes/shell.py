@@ -5,7 +5,6 @@ from typing import Any
 
 from rclpy.clock import Clock, ClockType
 
-from .cdr import stamp_of
 from .control_time import ControlTime
 from .executor import drain
 from .ros_parameters import RosParameters
@@ -49,10 +48,10 @@ class Shell:
             self.clock_now = time_ns() * 1e-9
         return float(self.control_time.now(monotonic(), self.clock_now, self.is_sending))
 
-    def arrival_of(self: Any, data: bytes) -> float:
-        """The time of a state that has just come [s]; simulated states may be ahead of their clock."""
+    def arrival(self: Any, stamp: float) -> float:
+        """The time of a state that has just come [s]; its stamp may be ahead of the simulated clock."""
         if self.control_time.is_simulated:
-            self.control_time.saw(stamp_of(data), self._clock_seconds())
+            self.control_time.saw(stamp, self._clock_seconds())
         return float(self.now())
 
     def _clock_seconds(self: Any) -> float:

@@ -28,6 +28,7 @@ from ..control.wrench import WrenchSample
 from ..errors import InputError, KrangError
 from ..safety.machine import Fault, Mode
 from . import qos
+from .cdr import stamp_of
 from .description import description_of
 from .diagnostics import Statistics
 from .flight_recorder import FlightRecorder
@@ -212,7 +213,7 @@ class TorqueControllerNode(Shell, LifecycleNode):
     # -- what comes in ---------------------------------------------------------------------------------
 
     def _on_states(self, data: bytes, info: dict[str, int]) -> None:
-        now = self.arrival_of(data)
+        now = self.arrival(stamp_of(data))
         if not self._is_active:
             self._inbox.forget_states()
         is_complete = self._inbox.take_states(data, now)
@@ -228,11 +229,13 @@ class TorqueControllerNode(Shell, LifecycleNode):
         self._step(received=info['received_timestamp'])
 
     def _on_imu(self, message: Any, info: dict[str, int]) -> None:
-        if self._inbox.take_other('imu', messages.imu_sample(message, self.now())):
+        arrival = self.arrival(messages.seconds(message.header.stamp))
+        if self._inbox.take_other('imu', messages.imu_sample(message, arrival)):
             self._answer(info)
 
     def _on_odom(self, message: Any, info: dict[str, int]) -> None:
-        if self._inbox.take_other('odom', messages.odom_sample(message, self.now())):
+        arrival = self.arrival(messages.seconds(message.header.stamp))
+        if self._inbox.take_other('odom', messages.odom_sample(message, arrival)):
             self._answer(info)
 
     def _wrench_listener(self, frame: str) -> Any:

@@ -21,7 +21,7 @@ from ..control.parameters import PARAMETERS, Parameter, frame_parameters
 from ..errors import InputError, KrangError
 from ..safety.machine import Mode
 from . import qos
-from .cdr import Template
+from .cdr import Template, stamp_of
 from .description import description_of
 from .diagnostics import status_message
 from .inbox import Inbox
@@ -114,7 +114,7 @@ class TorqueGuardNode(Shell, Node):
 
     def _on_states(self, data: bytes) -> None:
         try:
-            is_whole = self._inbox.take_states(data, self.arrival_of(data))
+            is_whole = self._inbox.take_states(data, self.arrival(stamp_of(data)))
         except KrangError as error:
             self.warn_of_refusal(str(error))
             return
@@ -123,13 +123,15 @@ class TorqueGuardNode(Shell, Node):
             self._step()
 
     def _on_imu(self, message: Any) -> None:
+        arrival = self.arrival(messages.seconds(message.header.stamp))
         try:
-            self._inbox.take_other('imu', messages.imu_sample(message, self.now()))
+            self._inbox.take_other('imu', messages.imu_sample(message, arrival))
         except KrangError as error:
             self.warn_of_refusal(str(error))
 
     def _on_odom(self, message: Any) -> None:
-        self._inbox.take_other('odom', messages.odom_sample(message, self.now()))
+        arrival = self.arrival(messages.seconds(message.header.stamp))
+        self._inbox.take_other('odom', messages.odom_sample(message, arrival))
 
     def _on_command(self, message: Any) -> None:
         label = message.layout.dim[0].label if message.layout.dim else ''

@@ -5,26 +5,31 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..robot.config import StopConfig
-from ..robot.model import Robot
 from ..robot.urdf import Array
 
-HAND_SPEED = 0.45  # at which weight alone lets a point down; promised are 0.5 [m/s]
+# At which motion decays [1/s]. A part that would fall at up to 1.5 g sinks at 1.5 g / RATE = 0.37 m/s, where
+# 0.5 are promised. States and commands may be late by 0.5 / RATE = 12 ms before damping begins to shake.
+RATE = 40.0
 SETTLE = 1.5  # longest time that damping goes on after the weight is let down [s]
 STILL = 0.01  # what counts as standing [rad/s]
 
 
 @dataclass(slots=True)
 class StopTorque:
-    """What a stop can use of the present state: gravity torque [N m], speeds [rad/s], D [N m s/rad]."""
+    """What a stop can use of the present state."""
 
-    gravity: Array
-    v: Array
-    D: Array
+    gravity: Array  # [N m]
+    v: Array  # [rad/s]
+    A: Array  # mass matrix [kg m2]
+    driven: Array  # 1 for joints that get torque, 0 for others
 
     @property
     def damping(self) -> Array:
-        """-D v [N m]."""
-        return -self.D * self.v
+        """-D v [N m], D = RATE A: as strong as each motion's inertia needs, and no stronger.
+
+        Others are left out: braking a driven joint for what a passive one does would set it in motion.
+        """
+        return -RATE * (self.A @ (self.driven * self.v))
 
 
 class Stopping:
@@ -66,29 +71,3 @@ class Stopping:
     def _stands(self, now: float, state: StopTorque) -> bool:
         over = now - self._begin - self._config.time
         return over >= SETTLE or bool(np.abs(state.v).max() < STILL)
-
-
-def stop_damping(robot: Robot) -> Array:
-    """D [N m s/rad] at which the robot's own weight lets no point down faster than HAND_SPEED.
-
-    Where the weight is let down slowly, D v = Q. D is shared out by each joint's weight and reach, and
-    made as large as all joints together need. Never less than what stops a joint's inertia within a
-    tenth of a second.
-    """
-    random = np.random.default_rng(0)
-    turn = np.isfinite(robot.upper - robot.lower)
-    low, high = np.where(turn, robot.lower, -np.pi), np.where(turn, robot.upper, np.pi)
-    weight, reach, inertia = np.zeros(robot.nv), np.zeros(robot.nv), np.full(robot.nv, np.inf)
-    poses = random.uniform(low, high, (200, robot.nv))
-    for q in poses:
-        weight = np.maximum(weight, np.abs(robot.gravity_torque(q)))
-        inertia = np.minimum(inertia, np.diag(robot.mass_matrix(q)))
-        for frame in robot.frames:
-            reach = np.maximum(reach, np.linalg.norm(robot.jacobian(q, frame)[:3], axis=0))
-    shared = np.maximum(weight * reach, 1e-9)
-    speeds = [
-        float(robot.jacobian(q, frame)[2] @ (robot.gravity_torque(q) / shared))
-        for q in poses
-        for frame in robot.frames
-    ]
-    return np.maximum(shared * max(0.0, *speeds) / HAND_SPEED, 10.0 * inertia)

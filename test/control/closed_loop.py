@@ -1,5 +1,6 @@
 """A controller and a plant in one loop, at the controller's rate, with the time of the plant."""
 
+from collections import deque
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -26,6 +27,7 @@ class Loop:
         self._driven = [robot.joint_names.index(name) for name in robot.actuated_joint_names]
         self.command = np.zeros(len(self.controller.drivers.names))  # what the drivers hold, in their unit
         self.effort = np.zeros(robot.nv)  # what is measured [N m]
+        self.on_the_way = deque()  # commands that the drivers do not have yet
 
     @property
     def now(self):
@@ -41,7 +43,8 @@ class Loop:
         samples = [self.sample()] if with_state else []
         self.outputs = self.controller.step(Inputs(self.now, self.now, samples, **inputs))
         if self.outputs.command is not None:
-            self.command = self.outputs.command
+            self.on_the_way.append(self.outputs.command)
+            self.command = self.on_the_way.popleft()
         self.effort = self.controller.drivers.torque(self.command, self.plant.v)
         self.history.append(
             (self.plant.time, self.plant.q, self.plant.v, self.outputs.torque, self.outputs.mode)

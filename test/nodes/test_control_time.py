@@ -7,9 +7,7 @@ import pytest
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.parameter import Parameter
-from rclpy.serialization import serialize_message
 from rosgraph_msgs.msg import Clock
-from sensor_msgs.msg import JointState
 
 from krang_dynamics.nodes.control_time import AHEAD, BACKSTOP, ControlTime
 from krang_dynamics.nodes.shell import QUIET, Shell
@@ -190,12 +188,6 @@ def make(context):
         node.destroy_node()
 
 
-def stamped(seconds):
-    message = JointState()
-    message.header.stamp.sec, message.header.stamp.nanosec = int(seconds), int(seconds % 1 * 1e9)
-    return serialize_message(message)
-
-
 def test_a_node_on_a_machine_lives_in_steady_time_and_stamps_by_the_wall(make):
     node = make()
     for _ in range(3):
@@ -203,7 +195,7 @@ def test_a_node_on_a_machine_lives_in_steady_time_and_stamps_by_the_wall(make):
         now = node.now()
         assert before <= now <= time.monotonic()
         assert wall <= node.clock_now <= time.time()
-        assert before <= node.arrival_of(stamped(wall)) <= time.monotonic()
+        assert before <= node.arrival(wall) <= time.monotonic()
 
 
 def test_a_node_in_a_simulation_lives_in_the_clock_it_hears(make, context):
@@ -219,10 +211,18 @@ def test_a_node_in_a_simulation_lives_in_the_clock_it_hears(make, context):
         publisher.publish(message)
         executor.spin_once(0.05)
     assert node.clock_now == pytest.approx(7.25)
-    assert node.arrival_of(stamped(7.26)) == pytest.approx(7.26)
+    assert node.arrival(7.26) == pytest.approx(7.26)
     assert node.now() == pytest.approx(7.26)
     assert node.clock_now == pytest.approx(7.25)
     executor.shutdown()
+
+
+def test_a_state_before_the_first_clock_has_come_at_its_own_time(make):
+    """Otherwise it would look old once the clock is heard, and a simulator that waits would wait for ever."""
+    node = make(use_sim_time=True)
+    assert node.now() == 0.0
+    assert node.arrival(1.0) == 1.0
+    assert node.now() == 1.0
 
 
 def test_refusals_are_not_logged_at_the_rate_of_the_messages(make, capfd):

@@ -155,6 +155,16 @@ def test_states_that_nobody_asks_for_may_be_forgotten(inbox):
     assert list(emptied(inbox).samples) == []
 
 
+def test_a_state_sent_twice_is_nothing_new_and_sent_once_more_it_asks_again(inbox):
+    whole = ['waist', 'torso', *ARMS]
+    made = []
+    for stamp in (3, 3, 3, 3, 3, 4, 4, 5):
+        made.append(inbox.take_states(state(whole, stamp=(stamp, 0)), 1.0))
+        if made[-1]:
+            assert [sample.stamp for sample in emptied(inbox).samples] == [stamp]
+    assert made == [True, False, True, False, True, True, False, True]
+
+
 # -- what is measured together -------------------------------------------------------------------------
 
 WHOLE = ['waist', 'torso', *ARMS]

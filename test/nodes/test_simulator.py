@@ -21,6 +21,7 @@ ROBOT = kd.load_robot('planar_2r')
 SENSORS = QoSProfile(depth=5000, reliability=ReliabilityPolicy.BEST_EFFORT)
 NEWEST = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
 EPOCH = 1.0  # of simulated time [s]
+RATE = 250.0  # of faulty robots: all their messages are to be heard here, also on a loaded machine [Hz]
 TERMS = ['friction', 'computed_torque', 'observer']
 
 
@@ -58,7 +59,7 @@ class Pair:
 
     def __init__(self, bench, **parameters):
         self.bench = bench
-        self.simulator = Simulator(bench, robot='planar_2r', publish_clock=True)
+        self.simulator = Simulator(bench, robot='planar_2r', publish_clock=True, rate=RATE)
         self.controller = Controller(
             bench,
             robot='planar_2r',
@@ -139,6 +140,7 @@ def pair(lasting):
         limits__following_error=100.0, observer__reaction='none', payload__tip__mass=0.0
     ).successful
     if lasting.controller.fault:
+        lasting.simulator.goes_on(0.5)  # it swings on for a while, which is a fault as well
         lasting.controller.until_cleared()
     lasting.assert_within_limits()
 
@@ -335,6 +337,7 @@ def test_a_load_that_it_is_not_told_of_pulls_it_down_and_one_that_it_knows_does_
 
 def test_a_push_is_felt_and_over(held):
     wrenches = Topic(held.bench, JointState, 'torque_controller/external_torques', SENSORS)
+    wrenches.next()
     assert held.simulator.set(
         push__frame='tip', push__wrench=[0.0, 0.0, -10.0, 0.0, 0.0, 0.0], push__duration=0.3
     ).successful

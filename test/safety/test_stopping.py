@@ -124,6 +124,15 @@ def test_hold_stops_the_motion_and_holds_on(name):
     assert np.abs(loop.plant.q - held).max() <= AT_REST
 
 
+@pytest.mark.parametrize('name', ARMS)
+def test_a_stop_does_not_shake_the_robot_though_its_commands_come_late(name):
+    """By 10 ms, as over a busy bus; damping that is too strong for that ends in oscillation at the limits."""
+    loop = in_full_motion(name, 'hold')
+    loop.on_the_way.extend([loop.command] * 10)
+    loop.run(2.0, enable=False)
+    assert np.abs(loop.plant.v).max() <= AT_REST
+
+
 @pytest.mark.parametrize('name', ['otbot', 'pendubot'])
 @pytest.mark.parametrize('blind', [False, True])
 def test_zero_lets_go_as_fast_as_the_stop_rate_allows(name, blind):
