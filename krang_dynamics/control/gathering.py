@@ -29,19 +29,16 @@ class Gathering:
         self._stamps: dict[str, float] = {}  # of their newest messages [s]
         self._partners: set[str] = set()  # topics that have the stamps of joint_states
         self._newest = 0.0  # stamp of the newest joint state [s]
-        self._handed_over: tuple[float, tuple[str, ...]] = (0.0, ())  # stamp and names of the last one
-        self._repeats = 0  # of that one
+        self._handed_over: JointSamples | None = None  # the last one
 
     def take_sample(self, sample: JointSamples) -> bool:
         """Keep a joint state; whether all that a step needs has come since the last one.
 
-        What was sent twice, by its stamp and names, is nothing new; who sends it once more, as a simulator in
-        lock step does, has not heard the answer.
+        What was sent twice, by its stamp and names, is nothing new. Where time stands still it may be asked
+        again: a simulator in lock step that sends it has not heard the answer.
         """
-        if not self._samples and (sample.stamp, sample.names) == self._handed_over and sample.stamp > 0:
-            self._repeats += 1
-            if self._repeats % 2:
-                return False
+        if not self._samples and sample.stamp > 0 and self._is_old(sample):
+            return False
         if self._samples:  # what the last message still waits for did not come with it
             self._partners = {topic for topic in self._partners if self._stamps[topic] == self._newest}
         self._newest = sample.stamp
@@ -49,6 +46,12 @@ class Gathering:
         del self._samples[:-MOST_STATES]
         self._missing -= self._joints(sample.names)
         return self._is_complete()
+
+    def _is_old(self, sample: JointSamples) -> bool:
+        last = self._handed_over
+        if last is None or (sample.stamp, sample.names) != (last.stamp, last.names):
+            return False
+        return sample.arrival != last.arrival
 
     def take_other(self, topic: str, sample: ImuSample | OdomSample) -> bool:
         """Keep a message of imu or odom; whether joint states waited for it, and a step can be made."""
@@ -65,15 +68,13 @@ class Gathering:
     def forget_states(self) -> None:
         """Nobody has asked for what has come so far."""
         self._samples.clear()
-        self._handed_over = (0.0, ())
+        self._handed_over = None
 
     def empty_into(self, inputs: Inputs | GuardInputs) -> None:
         """Hand what is known of the robot over to one step."""
         inputs.samples = self._samples
         if self._samples:
-            last = (self._samples[-1].stamp, tuple(self._samples[-1].names))
-            self._repeats = self._repeats if last == self._handed_over else 0
-            self._handed_over = last
+            self._handed_over = self._samples[-1]
         for sample in self._others.values():
             if isinstance(sample, ImuSample):
                 inputs.imu = (sample,)

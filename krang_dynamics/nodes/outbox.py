@@ -1,16 +1,15 @@
 """The publishers of a controller: commands first, what is said about them afterwards."""
 
-from typing import Any
-
 import numpy as np
 from rclpy.duration import Duration
 from rclpy.lifecycle import LifecycleNode
 from sensor_msgs.msg import JointState
-from std_msgs.msg import Float64MultiArray, MultiArrayDimension, MultiArrayLayout
+from std_msgs.msg import Float64MultiArray
 
 from ..control.controller import Outputs, TorqueController
 from . import qos
 from .cdr import Template
+from .commands import CommandTemplate, Stamp
 from .flight_recorder import FlightRecorder
 
 LAST_WORDS = Duration(seconds=0.5)  # patience with drivers that do not listen
@@ -38,22 +37,22 @@ class Outbox:
         self.publishers = [self._commands, *others]
         self.command_topic = self._commands.topic_name
         self.torque_topic = self._torques.topic_name
-        self._command = Template(labelled_command(drivers), 'data', len(drivers))
+        self._command = CommandTemplate(drivers)
         self._torque = Template(JointState(name=list(names)), 'effort', len(names))
         joints, n = list(controller.robot.joint_names), controller.robot.nv
         self._term = Template(JointState(name=joints), 'effort', n)
         self._desired = Template(JointState(name=joints), 'position velocity', n)
 
-    def send(self, outputs: Outputs) -> bytes | None:
-        """Publish the command; the message that went, None where there is none."""
+    def send(self, outputs: Outputs, stamp: Stamp) -> bytes | None:
+        """Publish the command, with the stamp of the state that caused it; the message, None without one."""
         if outputs.command is None:
             return None
-        command = self._command.filled(outputs.command)
+        command = self._command.answering(stamp, outputs.command)
         self._commands.publish(command)
         return command
 
-    def tell(self, outputs: Outputs, stamp: tuple[int, int]) -> bytes:
-        """Publish the same in N m, and its terms, with the stamp of the state that caused it."""
+    def tell(self, outputs: Outputs, stamp: Stamp) -> bytes:
+        """Publish the same in N m, and its terms, with that stamp."""
         assert outputs.torque is not None
         torque = self._torque.stamped(stamp, outputs.torque[self._rows])
         self._torques.publish(torque)
@@ -73,9 +72,3 @@ class Outbox:
     def announce(self, recorder: FlightRecorder) -> None:
         recorder.add_topic(self.command_topic, Float64MultiArray)
         recorder.add_topic(self.torque_topic, JointState)
-
-
-def labelled_command(names: tuple[str, ...]) -> Any:
-    """A command that says in which order its numbers are; drivers that do not care ignore it."""
-    dimension = MultiArrayDimension(label=','.join(names), size=len(names), stride=len(names))
-    return Float64MultiArray(layout=MultiArrayLayout(dim=[dimension]))

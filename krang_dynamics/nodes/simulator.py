@@ -28,6 +28,7 @@ from ..simulation.machine import Machine
 from ..simulation.wall import Wall
 from . import qos
 from .cdr import Template
+from .commands import Stamp, answers
 from .description import description_of
 from .node_parameters import PROCESS_PARAMETERS
 from .process import run
@@ -60,6 +61,7 @@ OWN = (
     Parameter('faults.mass', 'number', 1.0, 'times what masses are believed to be', 0.1, 10, live=True),
 )
 PATIENCE = 1.0  # in lock step with whoever stopped answering [s]
+MOST_STEPS = 200  # at once, to catch up with real time
 AGAIN = 0.1  # after which a first state that nobody answered is sent again [s]
 
 
@@ -87,10 +89,12 @@ class SimulatorNode(Shell, Node):
         self._last_push: Any = None
         self._apply(values)
         self.ros_parameters.apply = self._apply
-        self._is_answered = False  # whether the state that was sent last has its command, or was lost
+        self._asked: Stamp = (0, 0)  # of the joint_states that were sent last
+        self._is_answered = False  # whether they have their command, or were lost
         self._is_alone = False  # whether nobody has answered for so long that real time counts
         self._has_started = False
-        self._sent_at = -inf
+        self._sent_at, self._began_at = -inf, 0.0
+        self._steps = 0  # since then, in real time
         # Simulated time begins at an hour nobody mistakes for "not set"; real time goes by the node's clock.
         self._epoch = 1.0 if values['publish_clock'] else None
         self._open(values)
@@ -140,9 +144,10 @@ class SimulatorNode(Shell, Node):
         except KrangError as error:
             self.warn_of_refusal(str(error))
             return
-        self._has_started, self._is_alone = True, False
-        if self.ros_parameters.values['lock_step'] and not self._is_answered:
-            self._is_answered = True
+        # Controllers also send commands unasked; if one counted as an answer, they would be late ever after.
+        is_due = self.ros_parameters.values['lock_step'] and not self._is_answered
+        if is_due and answers(message, self._asked):
+            self._has_started, self._is_answered, self._is_alone = True, True, False
             self._go_on()
 
     def _apply(self, values: Mapping[str, Any]) -> None:
@@ -175,7 +180,7 @@ class SimulatorNode(Shell, Node):
         """Real time, and lock step with nobody."""
         values = self.ros_parameters.values
         if not values['lock_step']:
-            self._go_on()
+            self._follow_clock()
         elif not self._has_started:
             # Nobody answers yet: the robot stands still, and its first state is sent again and again.
             if monotonic() - self._sent_at > AGAIN:
@@ -187,11 +192,22 @@ class SimulatorNode(Shell, Node):
             self._is_alone = True
             self._go_on()
 
+    def _follow_clock(self) -> None:
+        """A state for all steps that are due: a busy machine loses messages, but no time."""
+        due = round((monotonic() - self._began_at) / self._machine.period) - self._steps
+        if not 0 <= due <= MOST_STEPS:  # it has just begun, or was away for so long that nobody waits
+            self._began_at, self._steps, due = monotonic(), 0, 1
+        for _ in range(due):
+            self._machine.step()
+        self._steps += due
+        if due:
+            self._send()
+
     def _go_on(self) -> None:
         self._machine.step()
         self._send()
 
-    def _stamp(self, time: float) -> tuple[int, int]:
+    def _stamp(self, time: float) -> Stamp:
         """Seconds and nanoseconds of a moment of the simulation [s]."""
         if self._epoch is None:
             return divmod(time_ns() - round((self._machine.time - time) * 1e9), 10**9)
@@ -224,11 +240,11 @@ class SimulatorNode(Shell, Node):
             self._states.publish(self._joint_states(measured))
 
     def _joint_states(self, measured: Measurement) -> bytes:
-        stamp = self._stamp(measured.time)
+        self._asked = self._stamp(measured.time)
         rows, scale, offset, share = self._columns
         position = scale * (measured.q[rows] - offset)
         return self._state_message.stamped(
-            stamp, position, scale * measured.v[rows], share * measured.effort[rows] / scale
+            self._asked, position, scale * measured.v[rows], share * measured.effort[rows] / scale
         )
 
 

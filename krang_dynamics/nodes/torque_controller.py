@@ -157,7 +157,6 @@ class TorqueControllerNode(Shell, LifecycleNode):
         self._reported_at = monotonic()
         self._strangers = self._speakers = 0
         self._state_topic = self.resolve_topic_name('joint_states')
-        self._stamp = (0, 0)  # of the newest state
         self._other_publisher = self._wants_enable = False
         self._subscriptions_made = list(self._subscribe(controller))
 
@@ -225,7 +224,6 @@ class TorqueControllerNode(Shell, LifecycleNode):
         """A step for states that are complete."""
         if not self._is_active:
             return
-        self._stamp = self._inbox.stamp
         self._step(received=info['received_timestamp'])
 
     def _on_imu(self, message: Any, info: dict[str, int]) -> None:
@@ -315,7 +313,7 @@ class TorqueControllerNode(Shell, LifecycleNode):
         begun = monotonic()
         outputs = self._the_controller.step(inputs)
         self._stepped_at = now
-        command = self._outbox.send(outputs)
+        command = self._outbox.send(outputs, self._inbox.stamp)
         if command is not None:
             self._told(outputs, command, received)
         self._statistics.step_time.add(1e6 * (monotonic() - begun))
@@ -331,7 +329,7 @@ class TorqueControllerNode(Shell, LifecycleNode):
             statistics.answered((sent - received) // 1000)
         statistics.commands += 1
         statistics.limited += outputs.limited
-        torque = self._outbox.tell(outputs, self._stamp)
+        torque = self._outbox.tell(outputs, self._inbox.stamp)
         self._recorder.keep(self._outbox.command_topic, sent, command)
         self._recorder.keep(self._outbox.torque_topic, sent, torque)
 

@@ -21,12 +21,13 @@ from ..control.parameters import PARAMETERS, Parameter, frame_parameters
 from ..errors import InputError, KrangError
 from ..safety.machine import Mode
 from . import qos
-from .cdr import Template, stamp_of
+from .cdr import stamp_of
+from .commands import CommandTemplate, names_of
 from .description import description_of
 from .diagnostics import status_message
 from .inbox import Inbox
 from .node_parameters import PROCESS_PARAMETERS
-from .outbox import LAST_WORDS, labelled_command
+from .outbox import LAST_WORDS
 from .process import run
 from .ros_parameters import RosParameters
 from .shell import Shell
@@ -63,9 +64,7 @@ class TorqueGuardNode(Shell, Node):
         self._other_publisher = False
         self._stepped_at = self._looked_at = 0.0
         self._seen: tuple[Any, Any] = (Mode.DISABLED, None)
-        self._own = Template(
-            labelled_command(self._guard.drivers.names), 'data', len(self._guard.drivers.names)
-        )
+        self._own = CommandTemplate(self._guard.drivers.names)
         self._publisher = self.create_publisher(Float64MultiArray, 'guarded/effort_commands', qos.COMMANDS)
         self._topic = self._publisher.topic_name
         self._state = StateTopic(self)
@@ -134,8 +133,7 @@ class TorqueGuardNode(Shell, Node):
         self._inbox.take_other('odom', messages.odom_sample(message, arrival))
 
     def _on_command(self, message: Any) -> None:
-        label = message.layout.dim[0].label if message.layout.dim else ''
-        self._commands.append(Command(np.array(message.data), label, self.now()))
+        self._commands.append(Command(np.array(message.data), names_of(message), self.now()))
         self._message = message
         self._step()
 
@@ -167,7 +165,8 @@ class TorqueGuardNode(Shell, Node):
         self._stepped_at = now
         if outputs.command is not None:
             # What is relayed goes on as it came, to the last bit.
-            self._publisher.publish(self._message if outputs.relayed else self._own.filled(outputs.command))
+            own = None if outputs.relayed else self._own.answering(self._inbox.stamp, outputs.command)
+            self._publisher.publish(self._message if own is None else own)
         for reason in outputs.refused:
             self.warn_of_refusal(reason)
         if (outputs.mode, outputs.fault) != self._seen:

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from ..robot.urdf import Array
 from ..robot.validate import is_finite
 
+NO_CLOCK = 'the clock has not begun; does anybody publish /clock?'
 FUTURE = 1.0  # a stamp this far ahead of the clock is a jump, not a measurement [s]
 MOST_LISTS = 64  # different lists of names that are remembered
 Indices = npt.NDArray[np.intp]
@@ -188,13 +189,16 @@ class JointBuffer:
     def stale(self, now: float, clock: float, timeout: float) -> str | None:
         """The first joint whose newest sample is too old, by arrival and, where stamped, by stamp.
 
-        What arrived later than now is as bad: the steady clock has gone back.
+        What arrived later than now is as bad: the steady clock has gone back. Nothing is fresh by a clock
+        that has not begun: simulated time is 0 until it is heard of.
         """
         if self._whole is not None:  # all joints are as old as any
             stamp, arrival = self._whole.stamp, self._whole.arrival
             # Asked this way round, a clock that is not a number counts as old.
-            if abs(now - arrival) <= timeout and (stamp == 0 or clock - stamp <= timeout):
+            if clock > 0 and abs(now - arrival) <= timeout and (stamp == 0 or clock - stamp <= timeout):
                 return None
+        if clock == 0:
+            return NO_CLOCK
         self._spread()
         stamps, arrivals, _ = self._times
         ages = np.maximum(np.abs(now - arrivals), np.where(stamps > 0, clock - stamps, 0.0))

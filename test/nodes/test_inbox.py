@@ -155,14 +155,17 @@ def test_states_that_nobody_asks_for_may_be_forgotten(inbox):
     assert list(emptied(inbox).samples) == []
 
 
-def test_a_state_sent_twice_is_nothing_new_and_sent_once_more_it_asks_again(inbox):
+def test_a_state_sent_twice_is_nothing_new_unless_time_stands_still(inbox):
     whole = ['waist', 'torso', *ARMS]
-    made = []
-    for stamp in (3, 3, 3, 3, 3, 4, 4, 5):
-        made.append(inbox.take_states(state(whole, stamp=(stamp, 0)), 1.0))
-        if made[-1]:
+
+    def is_asked(stamp, arrival):
+        is_complete = inbox.take_states(state(whole, stamp=(stamp, 0)), arrival)
+        if is_complete:
             assert [sample.stamp for sample in emptied(inbox).samples] == [stamp]
-    assert made == [True, False, True, False, True, True, False, True]
+        return is_complete
+
+    assert [is_asked(3, 1.0), is_asked(3, 1.001), is_asked(3, 1.002), is_asked(4, 1.003)] == [1, 0, 0, 1]
+    assert [is_asked(5, 2.0), is_asked(5, 2.0), is_asked(5, 2.0), is_asked(5, 2.001)] == [1, 1, 1, 0]
 
 
 # -- what is measured together -------------------------------------------------------------------------

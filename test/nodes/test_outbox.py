@@ -15,8 +15,9 @@ from std_msgs.msg import Float64MultiArray, String
 import krang_dynamics as kd
 from krang_dynamics.control.controller import Outputs, TorqueController
 from krang_dynamics.control.settings import Settings
+from krang_dynamics.nodes.commands import answers
 from krang_dynamics.nodes.flight_recorder import FlightRecorder
-from krang_dynamics.nodes.outbox import Outbox, labelled_command
+from krang_dynamics.nodes.outbox import Outbox
 from krang_dynamics.nodes.state import StateTopic
 from krang_dynamics.safety.machine import Mode
 
@@ -115,7 +116,7 @@ def stamp_of(message):
 
 
 def test_nothing_is_sent_before_the_node_is_active(outbox, listener):
-    outbox.send(outputs())
+    outbox.send(outputs(), STAMP)
     outbox.tell(outputs(), STAMP)
     listener.idle()
     assert not any(listener.heard.values())
@@ -123,23 +124,36 @@ def test_nothing_is_sent_before_the_node_is_active(outbox, listener):
 
 def test_the_command_says_in_which_order_its_numbers_are(active, listener):
     numbers = np.array([1.5, -2.5, 3.5])
-    active.send(outputs(command=numbers))
+    active.send(outputs(command=numbers), STAMP)
     message = listener.next('/effort_commands')
     assert list(message.data) == numbers.tolist()
-    assert message.layout == labelled_command(('torso', *WHEELS)).layout
-    (dimension,) = message.layout.dim
-    assert (dimension.label, dimension.size, dimension.stride) == (','.join(('torso', *WHEELS)), 3, 3)
+    rows, columns = message.layout.dim
+    assert (rows.label, rows.size, rows.stride) == (','.join(('torso', *WHEELS)), 3, 3)
+    assert (columns.size, columns.stride) == (1, 1)
     assert message.layout.data_offset == 0
 
 
+@pytest.mark.parametrize('stamp', [(0, 0), (1, 5), (1794822969, 858534054), (2**31 - 1, 999999999)])
+def test_the_command_says_which_state_it_answers(active, listener, stamp):
+    active.send(outputs(), stamp)
+    message = listener.next('/effort_commands')
+    assert list(message.data) == [0.0, 1.0, 2.0]
+    seconds, nanoseconds = message.layout.dim[1].label.split('.')
+    assert (int(seconds), int(nanoseconds)) == stamp
+    assert len(nanoseconds) == 9
+    assert answers(message, stamp)
+    assert not answers(message, (stamp[0], stamp[1] + 1))
+    assert answers(Float64MultiArray(data=[1.0]), stamp)  # of somebody who does not say
+
+
 def test_no_command_is_no_message(active, listener):
-    assert active.send(outputs(command=None, torque=None)) is None
+    assert active.send(outputs(command=None, torque=None), STAMP) is None
     listener.idle()
     assert not any(listener.heard.values())
 
 
 def test_each_command_is_its_own_message(active, listener):
-    sent = [active.send(outputs(command=np.full(3, float(k)))) for k in range(3)]
+    sent = [active.send(outputs(command=np.full(3, float(k))), STAMP) for k in range(3)]
     assert len({bytes(data) for data in sent}) == 3
     listener.wait(lambda: any(list(m.data) == [2.0] * 3 for m in listener.heard['/effort_commands']))
     listener.heard['/effort_commands'].clear()
