@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from time import monotonic
+from time import monotonic, sleep
 from typing import Any
 
 import numpy as np
@@ -35,6 +35,7 @@ from .stories import Story
 ALL = QoSProfile(depth=5000, reliability=ReliabilityPolicy.BEST_EFFORT)
 SERVICE = 15.0  # patience with a service [s]
 ALIVE = 10.0  # patience with simulated time that stands still [s]
+BREATH = 0.004  # between two looks at what has come: the others need the processors more [s]
 STREAM = 0.02  # period of a streamed wrench [s]
 EPOCH = 1.0  # of simulated time [s]
 
@@ -102,6 +103,7 @@ class Player:
         """Let events happen at their times until `duration` [s]."""
         events = sorted(self._story.events, key=lambda event: event[0])
         while self._now < duration:
+            sleep(BREATH)
             self._executor.spin_once(0.05)
             while events and events[0][0] <= self._now:
                 events.pop(0)[1](self)
@@ -129,7 +131,8 @@ class Player:
             self._now, self._moved_at = now, monotonic()
 
     def _on_state(self, message: Any) -> None:
-        self._states.append((self._now, json.loads(message.data)))
+        state = json.loads(message.data)
+        self._states.append((state['time'] - EPOCH, state))
 
     # -- Stage -----------------------------------------------------------------------------------------
 

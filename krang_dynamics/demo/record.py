@@ -58,6 +58,11 @@ class Record:
     def wrench(self, frame: str) -> Series:
         return self.wrenches[frame]
 
+    def touched(self, frame: str, after: float) -> float:
+        """When something first acted on a frame [s]; infinite where nothing did."""
+        times, values = self.wrenches[frame].times, self.wrenches[frame].values
+        return float(min(times[(times >= after) & values.any(axis=1)], default=np.inf))
+
     def time_of(self, key: str, value: str, after: float) -> float:
         """When ~/state first said so [s]; infinite where it never did."""
         times = [time for time, state in self.states if time >= after and state[key] == value]

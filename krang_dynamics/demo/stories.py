@@ -74,7 +74,7 @@ def story_of(robot: Robot) -> Story:
     raise UnknownNameError('demonstration', robot.name, stories)
 
 
-RATE = 500.0  # of the long stories, which have to end within a minute [Hz]
+RATE = 250.0  # of the long stories, which have to end within a minute on a busy machine too [Hz]
 
 # -- Krang ---------------------------------------------------------------------------------------------
 
@@ -103,7 +103,7 @@ def krang(robot: Robot) -> Story:
     checks = [
         Check('hold: drift', lambda r: _farthest(r.between(HOLD, MOVE).q - robot.home), 1e-4, 'rad', MOVE),
         Check('move: worst joint', lambda r: _rms(r.between(MOVE, moved).error), 5e-4, 'rad', moved),
-        Check('push: found after', lambda r: r.time_of('contact', 'contact', PUSH) - PUSH, 0.06, 's', seen),
+        Check('push: found after', _found_after, 0.06, 's', seen),
         Check(
             'push: 20 N seen, error',
             lambda r: _wrench_error(robot, r.between(PUSH + 0.3, seen)),
@@ -126,6 +126,11 @@ def krang(robot: Robot) -> Story:
         simulator={'rate': RATE},
         shared={'wheels_locked': True},
     )
+
+
+def _found_after(record: Record) -> float:
+    """From the first moment of the push to the observer's word [s]."""
+    return record.time_of('contact', 'contact', PUSH) - record.touched('left_hand', PUSH)
 
 
 def _wrench_error(robot: Robot, record: Record) -> float:

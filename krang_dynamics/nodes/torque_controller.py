@@ -414,6 +414,7 @@ class TorqueControllerNode(Shell, LifecycleNode):
         values = self._with_terms(self.ros_parameters.values) if values is None else values
         message = self._state.publish(
             event=event,
+            time=self.clock_now,
             mode=controller.safety.mode.value if self._is_active else 'inactive',
             fault=fault_entry(controller.safety.fault),
             contact=self._seen[2],

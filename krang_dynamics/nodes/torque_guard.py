@@ -201,6 +201,7 @@ class TorqueGuardNode(Shell, Node):
         guard = self._guard
         self._state.publish(
             event=event,
+            time=self.clock_now,
             mode=self._mode(guard.mode),
             fault=fault_entry(guard.safety.fault),
             robot=guard.robot.name,

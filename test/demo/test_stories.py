@@ -129,7 +129,8 @@ def krang(told):
     force = np.zeros((len(record.times), 6))
     force[:, 1] = -FORCE
     states = ((PUSH + 0.03, {'contact': 'contact'}),)
-    wrenches = {**record.wrenches, 'right_hand': Series(record.times, force)}
+    touch = np.where((record.times > PUSH)[:, None], [0, 0, -20.0, 0, 0, 0], 0.0)
+    wrenches = {'left_hand': Series(record.times, touch), 'right_hand': Series(record.times, force)}
     return story, replace(record, external=external, wrenches=wrenches, states=states)
 
 
@@ -144,11 +145,13 @@ def test_krang_passes_where_all_goes_well(krang):
 def test_krang_fails_by_the_part_that_went_wrong(krang):
     story, good = krang
     assert failed(story, replace(good, states=())) == ['push: found after']
-    late = ((PUSH + 0.07, {'contact': 'contact'}),)
+    late = ((PUSH + 0.08, {'contact': 'contact'}),)
     assert failed(story, replace(good, states=late)) == ['push: found after']
     assert failed(story, replace(good, external=0.9 * good.external)) == ['push: 20 N seen, error']
     weak = Series(good.times, 0.9 * good.wrenches['right_hand'].values)
-    assert failed(story, replace(good, wrenches={'right_hand': weak})) == ['wall: 15 N asked, error']
+    assert failed(story, replace(good, wrenches={**good.wrenches, 'right_hand': weak})) == [
+        'wall: 15 N asked, error'
+    ]
     drifting = good.q + np.where(good.times < 2.0, 2e-4, 0.0)[:, None]
     assert failed(story, replace(good, q=drifting)) == ['hold: drift']
     slack = good.desired + np.where((good.times > 2.0) & (good.times < 8.0), 1e-3, 0.0)[:, None]
