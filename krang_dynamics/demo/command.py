@@ -58,7 +58,7 @@ def _run(options: Options) -> int:
     if len(rows) < len(story.checks):
         print(f'{len(story.checks) - len(rows)} more where the story is played for {story.duration:g} s')
     print(f'{record.times[-1]:.1f} s simulated by {options.engine} in {monotonic() - began:.0f} s')
-    paint(robot, record, picture)
+    paint(robot, record, story.error(record), picture)
     print(f'picture: {picture}')
     if options.animation is not None:
         animate(robot, record.times, record.q, options.animation)

@@ -1,6 +1,7 @@
 """The picture at the end of a demonstration: angles, torques by term, errors, and the robot itself."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -11,11 +12,15 @@ from ..viewer.animation import draw
 from .record import Record
 
 MOST_POINTS = 2000  # of a curve
-MOST_CURVES = 8  # with a name of their own
+# The strong ones of ten hues, then their light ones: 17 joints can be told apart.
+COLOURS = (
+    '#1f77b4 #ff7f0e #2ca02c #d62728 #9467bd #8c564b #e377c2 #7f7f7f #bcbd22 #17becf '
+    '#aec7e8 #ffbb78 #98df8a #ff9896 #c5b0d5 #c49c94 #f7b6d2 #c7c7c7 #dbdb8d #9edae5'
+).split()
 
 
-def paint(robot: Robot, record: Record, file: str | Path) -> None:
-    """Write the PNG."""
+def paint(robot: Robot, record: Record, errors: Array, file: str | Path) -> None:
+    """Write the PNG; `errors` [rad, m] has a column per joint, NaN for those that follow nothing."""
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
@@ -25,25 +30,25 @@ def paint(robot: Robot, record: Record, file: str | Path) -> None:
     FigureCanvasAgg(figure)
     figure.suptitle(f'{robot.name}: {", ".join(record.terms)}')
     thin = slice(None, None, max(1, len(record.times) // MOST_POINTS))
-    angles, torques, errors, picture = figure.subplots(2, 2).flat
-    _curves(angles, record.times[thin], record.q[thin], robot.joint_names, 'position [rad, m]')
+    times = record.times[thin]
+    above_left, above_right, below_left, below_right = figure.subplots(2, 2).flat
+    joints = _curves(above_left, times, record.q[thin], 'position [rad, m]')
+    _curves(below_left, times, errors[thin], 'reference - position [rad, m]')
+    figure.legend(joints, robot.joint_names, loc='outside lower left', ncols=9, fontsize='small')
     size = {name: np.abs(term).max(axis=1) for name, term in record.terms.items()}
     size['sum'] = np.abs(record.torque).max(axis=1)
-    _curves(
-        torques, record.times[thin], np.array(list(size.values())).T[thin], list(size), 'largest torque [N m]'
-    )
-    _curves(
-        errors, record.times[thin], record.error[thin], robot.joint_names, 'reference - position [rad, m]'
-    )
-    draw(picture, robot, record.q[:: max(1, len(record.q) // 300)])
+    terms = _curves(above_right, times, np.array(list(size.values())).T[thin], 'largest torque [N m]')
+    above_right.legend(terms, list(size), fontsize='small')
+    draw(below_right, robot, record.q[:: max(1, len(record.q) // 300)])
     try:
         figure.savefig(file, dpi=90)
     except OSError as error:
         raise InputError(f'{file}: cannot be written: {error.strerror}') from error
 
 
-def _curves(axes: object, times: Array, values: Array, names: object, what: str) -> None:
-    axes.plot(times, values, lw=1)  # type: ignore[attr-defined]
-    axes.set(xlabel='time [s]', ylabel=what)  # type: ignore[attr-defined]
-    axes.grid(alpha=0.3)  # type: ignore[attr-defined]
-    axes.legend(names, fontsize='x-small', ncols=2, loc='upper right')  # type: ignore[attr-defined]
+def _curves(axes: Any, times: Array, values: Array, what: str) -> Any:
+    """Lines of their own colours, one per column."""
+    axes.set_prop_cycle(color=COLOURS)
+    axes.set(xlabel='time [s]', ylabel=what)
+    axes.grid(alpha=0.3)
+    return axes.plot(times, values, lw=1)

@@ -52,6 +52,8 @@ class Story:
     controller: dict[str, Any] = field(default_factory=dict)  # parameters beside terms
     simulator: dict[str, Any] = field(default_factory=dict)
     shared: dict[str, Any] = field(default_factory=dict)  # of both, and of the guard
+    # How far each joint is from where its term wants it [rad, m], NaN where none does.
+    error: Callable[[Record], Array] = lambda record: record.error
 
     def judge(self, record: Record) -> list[Row]:
         """A row for every part that was played to its end."""
@@ -172,7 +174,15 @@ def otbot(robot: Robot) -> Story:
         check('farthest off while pushed', 3.0, 12.5, 300.0),
         check('five seconds after the last push', 17.0, eight.times[-1], 10.0),
     ]
-    return Story('rolling_base', start + eight.times[-1] + 0.5, events, checks, simulator={'rate': RATE})
+    followed = np.where(np.isin(robot.joint_names, ('x', 'y', 'alpha')), 1.0, np.nan)
+    return Story(
+        'rolling_base',
+        start + eight.times[-1] + 0.5,
+        events,
+        checks,
+        simulator={'rate': RATE},
+        error=lambda record: followed * record.error,
+    )
 
 
 def _pushing(frame: str, wrench: Array, duration: float) -> Callable[[Stage], None]:
@@ -202,12 +212,18 @@ def pendubot(robot: Robot) -> Story:
         ],
         controller={'ramp_time': 0.0},
         simulator={'start': [0.0, np.pi]},
+        error=lambda record: _wrapped(-record.q),
     )
 
 
 def _tilt(record: Record) -> Array:
     """Of the pendulum, from upright [rad]."""
-    return np.abs(np.remainder(record.q[:, 1] + np.pi, 2 * np.pi) - np.pi)
+    return np.abs(_wrapped(record.q[:, 1]))
+
+
+def _wrapped(angle: Array) -> Array:
+    """The same angle within half a turn [rad]."""
+    return np.asarray(np.remainder(angle + np.pi, 2 * np.pi) - np.pi)
 
 
 # -- arms ----------------------------------------------------------------------------------------------

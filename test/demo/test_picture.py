@@ -19,7 +19,7 @@ def test_a_png_comes_out(name, tmp_path):
     record = perfect(robot, story_of(robot), 2.0)
     record.q[:] += 0.2 * np.sin(record.times)[:, None]
     path = tmp_path / 'picture.png'
-    paint(robot, record, path)
+    paint(robot, record, record.error, path)
     with Image.open(path) as picture:
         assert picture.format == 'PNG'
         assert picture.size == (1260, 900)
@@ -31,5 +31,6 @@ def test_a_png_comes_out(name, tmp_path):
 
 def test_a_picture_that_cannot_be_written_is_an_error_that_says_so(tmp_path):
     robot = kd.load_robot('planar_2r')
+    record = perfect(robot, story_of(robot), 2.0)
     with pytest.raises(InputError, match='cannot be written'):
-        paint(robot, perfect(robot, story_of(robot), 2.0), tmp_path / 'no such folder' / 'x.png')
+        paint(robot, record, record.error, tmp_path / 'no such folder' / 'x.png')
