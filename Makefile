@@ -7,6 +7,9 @@ BIN := $(VENV)/bin
 export ROS_AUTOMATIC_DISCOVERY_RANGE := LOCALHOST
 export ROS_DOMAIN_ID ?= $(shell $(PYTHON) -c 'import random; print(random.randint(1, 101))')
 
+# Nodes start in half the time from compiled files.
+export PYTHONDONTWRITEBYTECODE :=
+
 # What a sourced ROS 2 installation already has does not come from PyPI.
 missing = $(shell $(PYTHON) -c 'import $(1)' 2>/dev/null || echo ,$(2))
 ROS ?= ros
@@ -23,10 +26,9 @@ $(VENV)/.installed: setup.py
 	$(BIN)/python -m pip install --quiet --editable '.[$(EXTRAS)]' $(PINS)
 	@touch $@
 
-# Tests that start processes and look at clocks do not share the machine with others.
 test: setup lint
-	$(BIN)/python -m pytest -n 2 --dist loadfile --ignore test/nodes --ignore test/launch
-	$(BIN)/python -m pytest test/nodes test/launch
+	$(BIN)/python -m pytest -n 2 --dist loadfile -m 'not processes'
+	$(BIN)/python -m pytest -m processes
 
 lint: setup
 	$(BIN)/ruff check .

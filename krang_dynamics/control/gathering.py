@@ -1,12 +1,14 @@
 """What has come of the robot's state since the last step, and whether it is all that a step needs."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..robot.model import Robot
 from ..safety.samples import JointSamples
-from .controller import Inputs
-from .guard import GuardInputs
 from .sources import ImuSample, OdomSample
+
+if TYPE_CHECKING:
+    from .controller import Inputs
+    from .guard import GuardInputs
 
 MOST_STATES = 50  # kept between two steps; who sends more sends rubbish
 MOST_LISTS = 64  # of names whose joints are remembered
@@ -70,7 +72,7 @@ class Gathering:
         self._samples.clear()
         self._handed_over = None
 
-    def empty_into(self, inputs: Inputs | GuardInputs) -> None:
+    def empty_into(self, inputs: 'Inputs | GuardInputs') -> None:
         """Hand what is known of the robot over to one step."""
         inputs.samples = self._samples
         if self._samples:

@@ -10,12 +10,14 @@ from .cdr import Template
 Stamp = tuple[int, int]  # seconds and nanoseconds
 
 
+UNKNOWN = '0000000000.000000000'
+
+
 def stamp_label(stamp: Stamp) -> str:
-    """A stamp as text, always of the same length."""
-    return '{:010d}.{:09d}'.format(*stamp)
-
-
-UNKNOWN = stamp_label((0, 0))
+    """A stamp as text, always of the same length; what is no time is unknown."""
+    seconds, nanoseconds = stamp
+    is_time = 0 <= seconds < 10**10 and nanoseconds < 10**9
+    return f'{seconds:010d}.{nanoseconds:09d}' if is_time else UNKNOWN
 
 
 class CommandTemplate(Template):

@@ -76,7 +76,7 @@ def test_it_plays_and_leaves_its_files_and_nothing_else(demo, tmp_path):
     from krang_dynamics.bags.reader import Bag
 
     files = {'--picture': 'p.png', '--animate': 'a.gif', '--record': 'bag'}
-    arguments = ['planar_2r', '--duration', '3', '--engine', 'pinocchio', *sum(files.items(), ())]
+    arguments = ['planar_2r', '--duration', '1.5', '--engine', 'pinocchio', *sum(files.items(), ())]
     played = demo(*arguments)
     status, out, complaints = played.end()
     assert status == 0, complaints

@@ -20,6 +20,8 @@ import krang_dynamics as kd
 from krang_dynamics.control.drivers import Drivers
 from krang_dynamics.control.settings import Settings, commanded_joints
 
+pytestmark = pytest.mark.processes
+
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENT = ROOT / 'docs' / 'drivers.md'
 FILES = ROOT / 'config' / 'ros2_control'

@@ -16,6 +16,8 @@ from rcl_interfaces.srv import GetParameters
 from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import SetBool
 
+pytestmark = pytest.mark.processes
+
 LAUNCH_FILES = sorted((ROOT / 'launch').glob('*.launch.py'))
 HARDWARE = launch_file('hardware')
 LONGEST_STOP = 4.0  # [s]

@@ -8,6 +8,8 @@ from std_msgs.msg import Float64MultiArray
 
 from krang_dynamics.robot.library import load_robot
 
+pytestmark = pytest.mark.processes
+
 REPLAY = launch_file('replay')
 
 

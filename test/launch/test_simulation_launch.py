@@ -11,6 +11,8 @@ from std_msgs.msg import Float64MultiArray
 
 import krang_dynamics as kd
 
+pytestmark = pytest.mark.processes
+
 SIMULATION = launch_file('simulation')
 SENSORS = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
 

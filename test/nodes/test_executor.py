@@ -36,7 +36,10 @@ LONG = 10.0  # for what should happen at once [s]
 SILENCE = 0.3  # in which nothing should happen [s]
 DEPTH = 10
 NAMESPACE = f'process_{os.getpid()}'  # two test runs may draw the same domain
-pytestmark = pytest.mark.filterwarnings("ignore:module 'sre_:DeprecationWarning")  # of rosidl's parser
+pytestmark = [
+    pytest.mark.processes,
+    pytest.mark.filterwarnings("ignore:module 'sre_:DeprecationWarning"),  # of rosidl's parser
+]
 BOTH = pytest.mark.parametrize('kind', ['static', 'single'])
 
 

@@ -9,6 +9,8 @@ from nodes.bench import Bench, Controller, Guard
 from nodes.fake_robot import RATE, FakeRobot
 from std_msgs.msg import Float64MultiArray
 
+pytestmark = pytest.mark.processes
+
 REACTION = 0.050 + 1.0 / RATE  # P11 [s]
 LONGEST_STOP = 4.0  # [s]
 EFFORT = np.array([100.0, 50.0])  # of planar_2r [N m]

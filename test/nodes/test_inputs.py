@@ -12,6 +12,8 @@ from nodes.monitor import Monitor
 from sensor_msgs.msg import Imu
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
+pytestmark = pytest.mark.processes
+
 FORCE = np.array([5.0, 0.0, -20.0, 0.0, 3.0, 0.0])  # (force, moment) [N, N m]
 TURNS = 40  # of the robot, 0.2 s
 BANDWIDTH = 10.0  # [rad/s]

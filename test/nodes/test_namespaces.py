@@ -1,10 +1,15 @@
 """Two robots in two namespaces do not hear each other; P10: two controllers of one robot agree to the bit."""
 
+from itertools import count
+
 import numpy as np
+import pytest
 from nodes.bench import Bench, Controller
 from nodes.fake_robot import FakeRobot
 from nodes.monitor import Monitor
 from std_msgs.msg import Bool
+
+pytestmark = pytest.mark.processes
 
 ARM = {
     'robot': 'planar_2r',
@@ -51,17 +56,20 @@ def test_p10_two_controllers_that_hear_the_same_states_send_the_same_bits():
             twin.activate()
             twin.drive()
 
+        turns = count()
+
         def swing():
-            robot.q = robot.model.home + 0.3 * np.sin([3.0 * robot.now(), 5.0 * robot.now()])
+            """So much in a turn that no rate limit is at work, however long a turn takes."""
+            robot.q = robot.model.home + 0.3 * np.sin(np.array([0.015, 0.025]) * next(turns))
             robot.honest()
 
         robot.say = swing
-        robot.says(20)  # the ramps are over, and no rate limit is at work
-        count = [len(twin.torques) for twin in twins]
+        robot.says(20)  # the ramps are over
+        begin = [len(twin.torques) for twin in twins]
         robot.says(200)
         sent = [
             {stamp_of(r.message): r.message.effort.tobytes() for r in twin.torques.records[start:]}
-            for twin, start in zip(twins, count, strict=True)
+            for twin, start in zip(twins, begin, strict=True)
         ]
         both = sent[0].keys() & sent[1].keys()
         assert len(both) > 100

@@ -146,6 +146,14 @@ def test_the_command_says_which_state_it_answers(active, listener, stamp):
     assert answers(Float64MultiArray(data=[1.0]), stamp)  # of somebody who does not say
 
 
+@pytest.mark.parametrize('stamp', [(-1, 0), (-(2**31), 0), (0, 10**9), (7, 2**32 - 1)])
+def test_a_stamp_that_is_no_time_does_not_touch_the_numbers(active, listener, stamp):
+    active.send(outputs(), stamp)
+    message = listener.next('/effort_commands')
+    assert list(message.data) == [0.0, 1.0, 2.0]
+    assert answers(message, (0, 0))
+
+
 def test_no_command_is_no_message(active, listener):
     assert active.send(outputs(command=None, torque=None), STAMP) is None
     listener.idle()

@@ -11,6 +11,8 @@ from sensor_msgs.msg import JointState
 
 import krang_dynamics as kd
 
+pytestmark = pytest.mark.processes
+
 TURNS = 40  # of the robot, 0.2 s
 QUICK = {'ramp_time': 0.1, 'stop__time': 0.2, 'stop__blind_time': 0.2, 'state_timeout': 0.8}
 LIVE = {

@@ -10,6 +10,8 @@ from sensor_msgs.msg import JointState
 from krang_dynamics.bags.reader import Bag
 from krang_dynamics.robot.library import load_robot
 
+pytestmark = pytest.mark.processes
+
 
 @pytest.fixture
 def ros():

@@ -10,6 +10,8 @@ from nodes.fake_robot import FakeRobot
 from nodes.monitor import Monitor
 from std_msgs.msg import Float64MultiArray
 
+pytestmark = pytest.mark.processes
+
 STATE_TIMEOUT = 0.4  # more than the default, for loaded machines [s]
 LONGEST_STOP = 4.0  # P8 [s]
 QUICK = {'ramp_time': 0.2, 'stop__time': 0.3, 'stop__blind_time': 0.2, 'state_timeout': STATE_TIMEOUT}

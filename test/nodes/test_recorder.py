@@ -11,6 +11,8 @@ from std_msgs.msg import Bool, String
 from krang_dynamics.bags.reader import Bag
 from krang_dynamics.nodes.recorder import hears_all
 
+pytestmark = pytest.mark.processes
+
 COUNT = 1500  # fewer than the recorder can keep waiting
 DEEP = QoSProfile(depth=COUNT)
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)

@@ -13,6 +13,8 @@ from nodes.monitor import Monitor
 from std_msgs.msg import Bool, Float64MultiArray
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
+pytestmark = pytest.mark.processes
+
 MESSAGES = 20_000
 ROUND = 200  # messages between two attempts to get the node going again
 BURST = 10  # messages at once, as deep as a queue is

@@ -10,6 +10,8 @@ from nodes.bench import LATCHED, Controller, Topic
 from nodes.monitor import Monitor
 from std_msgs.msg import Bool, String
 
+pytestmark = pytest.mark.processes
+
 TURNS = 40  # of the robot, 0.2 s
 QUICK = {'ramp_time': 0.1, 'stop__time': 0.2, 'stop__blind_time': 0.2, 'state_timeout': 0.8}
 

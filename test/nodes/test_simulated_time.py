@@ -9,6 +9,8 @@ from nodes.fake_robot import FakeRobot, time_message
 from nodes.monitor import Monitor
 from rosgraph_msgs.msg import Clock
 
+pytestmark = pytest.mark.processes
+
 BACKSTOP = 2.0  # [s]
 SLOW = 0.5  # simulated seconds per second
 
