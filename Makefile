@@ -47,7 +47,7 @@ bench: setup
 # The other major of Pinocchio; its wheels need these older libraries but do not say so.
 test-pinocchio-3:
 	$(MAKE) setup VENV=.venv-pinocchio-3 PINS="'pin<4' 'cmeel-urdfdom<5' 'cmeel-tinyxml2<11'"
-	.venv-pinocchio-3/bin/python -m pytest -n 2 --dist loadfile
+	.venv-pinocchio-3/bin/python -m pytest -n 2 --dist loadfile -m 'not processes'
 
 # The second ROS distribution.
 test-kilted:
