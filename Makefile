@@ -26,9 +26,11 @@ $(VENV)/.installed: setup.py
 	$(BIN)/python -m pip install --quiet --editable '.[$(EXTRAS)]' $(PINS)
 	@touch $@
 
+# Where a machine stalls, so do promises about tenths of a second: what starts processes runs alone, may fail
+# once, which is said at the end, and not twice.
 test: setup lint
 	$(BIN)/python -m pytest -n 2 --dist loadfile -m 'not processes'
-	$(BIN)/python -m pytest -m processes
+	$(BIN)/python -m pytest -m processes --reruns 1
 
 lint: setup
 	$(BIN)/ruff check .

@@ -48,6 +48,7 @@ setup(
             'hypothesis',
             'mypy',
             'pytest',
+            'pytest-rerunfailures',
             'pytest-xdist',
             'ruff',
             'setuptools<80',  # colcon runs setup.py install

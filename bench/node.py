@@ -60,7 +60,8 @@ def answering(name, client):
         'torque_controller': [
             str(Path(sys.executable).parent / 'torque_controller'),
             *f'--ros-args -p robot:=krang -p terms:={TERMS} -p {CONVENTION} -p damping:=1.0'.split(),
-            *f'-p flight_recorder:={FLIGHTS} --log-level fatal'.split(),
+            # A client that stalls is a mood of the machine, and no reason to stop.
+            *f'-p state_timeout:=2.0 -p flight_recorder:={FLIGHTS} --log-level fatal'.split(),
         ],
     }[name]
     process = subprocess.Popen(command)
