@@ -13,8 +13,7 @@ from ..control.controller import Inputs, Outputs
 from ..control.gathering import Gathering
 from ..control.making import controller_of, new_values
 from ..control.parameters import PARAMETERS, frame_parameters
-from ..control.trajectory import JointTrajectory
-from ..control.wrench import WrenchSample
+from ..control.requests import Requests
 from ..errors import BagError, InputError, KrangError, suggestion
 from ..robot.model import Robot
 from ..robot.urdf import Array
@@ -104,10 +103,7 @@ class Replay:
         self._controller = controller_of(self._values, self._robot)
         self._gathering = Gathering(self._robot)
         self._wants_enable = self._takes_over
-        self._deadman: bool | None = None
-        self._stop_presses: deque[bool] = deque()
-        self._trajectories: deque[JointTrajectory] = deque()
-        self._wrenches: dict[str, WrenchSample] = {}
+        self._requests = Requests()
         self._newest = self._stamp = 0  # stamps of the newest state, and of the last that was answered [ns]
 
     def _inputs(self) -> dict[str, Callable[[bytes], None]]:
@@ -259,21 +255,20 @@ class Replay:
 
     def _wrench_taker(self, frame: str) -> Callable[[Any], None]:
         def on_wrench(message: Any) -> None:
-            self._wrenches[frame] = messages.wrench_sample(frame, message, _seconds(self._now))
+            sample = messages.wrench_sample(frame, message, _seconds(self._now))
+            self._requests.take_wrench(frame, sample)
 
         return on_wrench
 
     def _on_trajectory(self, message: Any) -> None:
         if self._is_active:
-            self._trajectories.append(messages.joint_trajectory(message))
+            self._requests.take_trajectory(message)
 
     def _on_deadman(self, message: Any) -> None:
-        self._deadman = bool(message.data)
+        self._requests.take_deadman(message)
 
     def _on_emergency_stop(self, message: Any) -> None:
-        pressed = bool(message.data)
-        if not self._stop_presses or self._stop_presses[-1] != pressed:
-            self._stop_presses.append(pressed)
+        self._requests.take_emergency_stop(message)
 
     # -- what the recorded controller did ----------------------------------------------------------------
 
@@ -344,13 +339,7 @@ class Replay:
         time = self._now if time is None else time
         inputs = Inputs(_seconds(time), _seconds(time), **changes)
         self._gathering.empty_into(inputs)
-        inputs.deadman, self._deadman = self._deadman, None
-        if self._stop_presses:
-            inputs.emergency_stop = self._stop_presses.popleft()
-        if self._trajectories:
-            inputs.trajectory = self._trajectories.popleft()
-        if self._wrenches:
-            inputs.wrenches, self._wrenches = list(self._wrenches.values()), {}
+        self._requests.empty_into(inputs)
         outputs = self._controller.step(inputs)
         self._stepped_at = time
         self._tell(self._arrival if self._is_simulated else time, outputs)

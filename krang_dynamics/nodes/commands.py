@@ -8,8 +8,6 @@ from ..robot.urdf import Array
 from .cdr import Template
 
 Stamp = tuple[int, int]  # seconds and nanoseconds
-
-
 UNKNOWN = '0000000000.000000000'
 
 

@@ -1,7 +1,6 @@
 """torque_controller: joint states, references and wrenches in, commands of the motor drivers out."""
 
 import sys
-from collections import deque
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from time import monotonic, time_ns
@@ -23,8 +22,7 @@ from ..control.controller import Inputs, Outputs, TorqueController
 from ..control.making import controller_of, new_values
 from ..control.parameters import PARAMETERS, frame_parameters
 from ..control.report import startup_report
-from ..control.trajectory import JointTrajectory as Reference
-from ..control.wrench import WrenchSample
+from ..control.requests import Requests
 from ..errors import InputError, KrangError
 from ..safety.machine import Fault, Mode
 from . import qos
@@ -45,8 +43,6 @@ from .transforms import Transforms
 
 WATCH = 0.01  # period of the watch, and the longest time between two steps [s]
 LOOK_ROUND = 0.1  # period of the search for another publisher [s]
-MOST_PRESSES = 100  # an even number, so that a flood ends as it began
-MOST_TRAJECTORIES = 100  # that wait for a step; who sends more sends rubbish
 
 
 class TorqueControllerNode(Shell, LifecycleNode):
@@ -139,10 +135,7 @@ class TorqueControllerNode(Shell, LifecycleNode):
         values, robot = self.ros_parameters.values, controller.robot
         self.begin_time()
         self._inbox = Inbox(robot)
-        self._wrenches: dict[str, WrenchSample] = {}  # by end effector, since the last step
-        self._deadman: bool | None = None
-        self._stop_presses: deque[bool] = deque(maxlen=MOST_PRESSES)  # and releases; each step takes one
-        self._trajectories: deque[Reference] = deque()  # each step takes one
+        self._requests = Requests()
         self._outbox = Outbox(self, controller, values['publish_terms'])
         self._statistics = Statistics()
         self._transforms = Transforms(self, robot.urdf.root)
@@ -241,21 +234,19 @@ class TorqueControllerNode(Shell, LifecycleNode):
             sample = messages.wrench_sample(frame, message, self.now())
             if sample.frame_id not in self._the_controller.robot.frames:
                 sample = self._transforms.to_root(sample)
-            self._wrenches[frame] = sample
+            self._requests.take_wrench(frame, sample)
 
         return on_wrench
 
     def _on_trajectory(self, message: Any, info: dict[str, int]) -> None:
-        if self._is_active and len(self._trajectories) < MOST_TRAJECTORIES:
-            self._trajectories.append(messages.joint_trajectory(message))
+        if self._is_active:
+            self._requests.take_trajectory(message)
 
     def _on_deadman(self, message: Any, info: dict[str, int]) -> None:
-        self._deadman = bool(message.data)
+        self._requests.take_deadman(message)
 
     def _on_emergency_stop(self, message: Any, info: dict[str, int]) -> None:
-        pressed = bool(message.data)
-        if not self._stop_presses or self._stop_presses[-1] != pressed:
-            self._stop_presses.append(pressed)
+        self._requests.take_emergency_stop(message)
 
     def _on_enable(self, request: Any, response: Any) -> Any:
         """~/enable: true begins the ramp, false runs the stop policy."""
@@ -303,13 +294,7 @@ class TorqueControllerNode(Shell, LifecycleNode):
         now = self.now()
         inputs = Inputs(now, self.clock_now, other_publisher=self._other_publisher, **changes)
         self._inbox.empty_into(inputs)
-        inputs.deadman, self._deadman = self._deadman, None
-        if self._stop_presses:
-            inputs.emergency_stop = self._stop_presses.popleft()
-        if self._trajectories:
-            inputs.trajectory = self._trajectories.popleft()
-        if self._wrenches:
-            inputs.wrenches, self._wrenches = list(self._wrenches.values()), {}
+        self._requests.empty_into(inputs)
         begun = monotonic()
         outputs = self._the_controller.step(inputs)
         self._stepped_at = now
