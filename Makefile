@@ -13,7 +13,7 @@ export PYTHONDONTWRITEBYTECODE :=
 # What a sourced ROS 2 installation already has does not come from PyPI.
 missing = $(shell $(PYTHON) -c 'import $(1)' 2>/dev/null || echo ,$(2))
 ROS ?= ros
-EXTRAS := test,simulation,lagrange,bags,viewer$(call missing,rclpy,$(ROS))$(call missing,pinocchio,pinocchio)
+EXTRAS := test,simulation,derivation,bags,viewer$(call missing,rclpy,$(ROS))$(call missing,pinocchio,pinocchio)
 
 .PHONY: setup test lint demo bench soak test-pinocchio-3 test-kilted clean
 

@@ -39,7 +39,7 @@ setup(
         'pinocchio': ['pin>=3.9'],
         'ros': wheels('jazzy'),
         'ros-kilted': wheels('kilted'),
-        'lagrange': ['casadi', 'sympy'],
+        'derivation': ['casadi', 'sympy'],
         'simulation': ['mujoco'],
         'bags': ['rosbags', 'matplotlib'],
         'viewer': ['matplotlib', 'pillow'],
@@ -62,7 +62,7 @@ setup(
     license='Apache-2.0',
     entry_points={
         'console_scripts': [
-            'krang = krang_dynamics.cli:command',
+            'krang = krang_dynamics.cli.main:command',
             'torque_controller = krang_dynamics.nodes.torque_controller:main',
             'gravity_compensation = krang_dynamics.nodes.torque_controller:gravity_compensation',
             'computed_torque = krang_dynamics.nodes.torque_controller:computed_torque',

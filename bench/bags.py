@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 
 import krang_dynamics as kd
-from krang_dynamics.bags.joint_states import TYPE, encode
-from krang_dynamics.bags.writer import BagWriter
+from krang_dynamics.bags.io.joint_state_codec import TYPE, encode
+from krang_dynamics.bags.io.writer import BagWriter
 
 HOUR, RATE = 3600, 1000  # s, Hz
 PERIOD = 20  # of the motion, which repeats [s]

@@ -14,11 +14,11 @@ import pinocchio as pin
 from timing import median_costs
 
 import krang_dynamics as kd
-from krang_dynamics import derive
-from krang_dynamics.lagrange.engine import CasadiEngine
-from krang_dynamics.lagrange.equations import derive as derive_equations
-from krang_dynamics.lagrange.generate import c_source, python_module
-from krang_dynamics.lagrange.numeric import evaluate
+from krang_dynamics.cli import derive
+from krang_dynamics.derivation.code_generation import c_source, python_module
+from krang_dynamics.derivation.engine import CasadiEngine
+from krang_dynamics.derivation.equations import derive as derive_equations
+from krang_dynamics.derivation.numeric import evaluate
 
 DOUBLES = ctypes.POINTER(ctypes.c_double)
 

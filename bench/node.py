@@ -89,8 +89,8 @@ class Client:
         from std_msgs.msg import Float64MultiArray
 
         import krang_dynamics as kd
-        from krang_dynamics.nodes.cdr import Template
-        from krang_dynamics.nodes.executor import StaticExecutor
+        from krang_dynamics.nodes.ros.executor import StaticExecutor
+        from krang_dynamics.nodes.ros.message_template import Template
 
         rclpy.init()
         self.node = rclpy.create_node('bench_client')

@@ -9,10 +9,10 @@ from timing import ROUNDS, median_costs
 
 import krang_dynamics as kd
 from krang_dynamics.control.controller import Inputs, TorqueController
+from krang_dynamics.control.reference.trajectory import JointTrajectory
 from krang_dynamics.control.settings import Settings
-from krang_dynamics.control.trajectory import JointTrajectory
-from krang_dynamics.control.wrench import WrenchSample, WrenchSettings
-from krang_dynamics.safety.samples import JointSamples
+from krang_dynamics.control.terms.wrench import WrenchSample, WrenchSettings
+from krang_dynamics.safety.joint_buffer import JointSamples
 
 HANDS = ('left_hand', 'right_hand')
 TERMS = ('gravity', 'friction', 'computed_torque', 'wrench', 'observer')

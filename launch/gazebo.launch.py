@@ -29,7 +29,7 @@ from launch_ros.substitutions import FindPackageShare
 from krang_dynamics.launching import declared, hardware_beside, is_true
 from krang_dynamics.robot.library import load_robot
 from krang_dynamics.robot.model import Robot
-from krang_dynamics.simulation.gazebo import GazeboSetup, write_gazebo_files
+from krang_dynamics.simulation.gazebo.gazebo_files import GazeboSetup, write_gazebo_files
 from krang_dynamics.simulation.usual_terms import usual_terms
 
 ARGUMENTS = {  # name: default, description

@@ -6,24 +6,23 @@ from math import isfinite
 
 import numpy as np
 
+from ..arrays import Array, is_finite
 from ..errors import InputError, KrangError
 from ..robot.model import Robot
 from ..robot.payload import Payload
-from ..robot.urdf import Array
-from ..robot.validate import is_finite
+from ..safety.joint_buffer import JointSamples
 from ..safety.limits import Limits
-from ..safety.machine import Fault, Mode
-from ..safety.safety import Safety
-from ..safety.samples import JointSamples
-from .body import Body
+from ..safety.modes import Fault, Mode
+from ..safety.safety_stage import SafetyStage
 from .drivers import Drivers
-from .observer import Observer
+from .reference.trajectory import JointTrajectory, Reference
+from .robot_state import RobotState
+from .sensors import ImuSample, OdomSample
 from .settings import Settings, check_change, commanded_joints, stop_rate
-from .sources import ImuSample, OdomSample
 from .sum import build_terms, retune
-from .term import Moment, Term
-from .trajectory import JointTrajectory, Reference
-from .wrench import Wrench, WrenchSample
+from .terms.observer import Observer
+from .terms.term import Moment, Term
+from .terms.wrench import Wrench, WrenchSample
 
 
 @dataclass(slots=True)
@@ -85,10 +84,10 @@ class TorqueController:
         self.reference = Reference(robot, settings.reference_timeout)
         self.terms: list[Term] = build_terms(robot, settings)
         observes = any(isinstance(term, Observer) for term in self.terms)
-        self.body = Body(robot, settings, self.drivers, coriolis=observes)
+        self.body = RobotState(robot, settings, self.drivers, coriolis=observes)
         self.dynamics, self._buffer = self.body.dynamics, self.body.buffer
         commanded = np.isin(robot.joint_names, self.command_joints).astype(float)
-        self.safety = Safety(robot, self.limits, settings.stop(robot), settings.ramp_time, commanded)
+        self.safety = SafetyStage(robot, self.limits, settings.stop(robot), settings.ramp_time, commanded)
         self._wrench = next((t for t in self.terms if isinstance(t, Wrench)), None)
         self._observer = next((t for t in self.terms if isinstance(t, Observer)), None)
         self._applied = np.zeros(robot.nv)

@@ -6,14 +6,13 @@ from math import isclose, nan
 
 import numpy as np
 
+from ..arrays import Array, Indices, is_finite
 from ..errors import InputError, UnknownNameError
 from ..robot.config import ActuatorConfig, Unit
 from ..robot.consistency import check_constants
 from ..robot.model import Robot
 from ..robot.motor import Motors
-from ..robot.urdf import Array
-from ..robot.validate import is_finite
-from ..safety.samples import MOST_LISTS, Indices, JointSamples
+from ..safety.joint_buffer import MOST_LISTS, JointSamples
 
 
 class Drivers:

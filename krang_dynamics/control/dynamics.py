@@ -3,8 +3,8 @@
 import numpy as np
 import pinocchio as pin
 
+from ..arrays import Array
 from ..robot.model import Robot
-from ..robot.urdf import Array
 
 ALIGNED = pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
 LOCAL = pin.ReferenceFrame.LOCAL

@@ -6,19 +6,19 @@ from math import inf, isfinite
 
 import numpy as np
 
+from ..arrays import Array
 from ..errors import InputError, KrangError
 from ..robot.model import Robot
 from ..robot.payload import Payload
-from ..robot.urdf import Array
+from ..safety.joint_buffer import JointSamples
 from ..safety.limits import Limits
-from ..safety.machine import Fault, Mode
-from ..safety.safety import Safety
-from ..safety.samples import JointSamples
-from .body import Body
+from ..safety.modes import Fault, Mode
+from ..safety.safety_stage import SafetyStage
+from .command_check import Command, CommandCheck
 from .drivers import Drivers
-from .inspection import Command, Inspection
+from .robot_state import RobotState
+from .sensors import ImuSample, OdomSample
 from .settings import Settings, commanded_joints, stop_rate
-from .sources import ImuSample, OdomSample
 
 OTHER_PUBLISHER = 'another publisher commands the drivers; stop it first'
 
@@ -79,10 +79,10 @@ class Guard:
         self.limits = Limits.of(robot)
         rate = stop_rate(robot, settings, self.drivers.joints)
         self.limits.stop_rate = self.limits.stop_rate if rate is None else rate
-        self.body = Body(robot, settings, self.drivers)
+        self.body = RobotState(robot, settings, self.drivers)
         self._buffer = self.body.buffer
         self.safety = self._new_safety()
-        self._inspection = Inspection(robot, self.drivers, self.limits)
+        self._inspection = CommandCheck(robot, self.drivers, self.limits)
         self._relayed: Array | None = None  # the last command, while relaying
         self._heard = -inf  # when the last command came, good or not [s]
         self._is_barred = False  # whether the present stream is refused to its end
@@ -91,10 +91,10 @@ class Guard:
         self._ends = False
         self._time = 0.0  # of the last step [s]
 
-    def _new_safety(self) -> Safety:
+    def _new_safety(self) -> SafetyStage:
         """The stage that makes the guard's own commands; disabled as long as it relays."""
         commanded = np.isin(self.robot.joint_names, self.drivers.joints).astype(float)
-        return Safety(self.robot, self.limits, self.settings.stop(self.robot), 0.0, commanded)
+        return SafetyStage(self.robot, self.limits, self.settings.stop(self.robot), 0.0, commanded)
 
     @property
     def mode(self) -> Mode:

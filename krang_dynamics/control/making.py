@@ -4,7 +4,7 @@ from typing import Any
 
 from ..errors import InputError
 from ..robot.model import Robot
-from .configuration import Values, gravity_of, limits_of, payloads_of, settings_of
+from .builder import Values, gravity_of, limits_of, payloads_of, settings_of
 from .controller import Inputs, TorqueController
 from .settings import Settings
 

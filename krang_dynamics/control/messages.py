@@ -4,11 +4,11 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays import Array
 from ..errors import InputError
-from ..robot.urdf import Array
-from .sources import ImuSample, OdomSample
-from .trajectory import JointTrajectory
-from .wrench import WrenchSample
+from .reference.trajectory import JointTrajectory
+from .sensors import ImuSample, OdomSample
+from .terms.wrench import WrenchSample
 
 
 def seconds(stamp: Any) -> float:

@@ -6,14 +6,13 @@ from typing import Literal
 
 import numpy as np
 
+from ..arrays import Array, array
 from ..errors import InputError
 from ..robot.config import StopConfig, Unit
 from ..robot.model import Robot
-from ..robot.urdf import Array
-from ..robot.validate import array
-from ..safety.samples import MissingVelocity
-from .observer import ObserverSettings
-from .wrench import WrenchSettings
+from ..safety.joint_buffer import MissingVelocity
+from .terms.observer import ObserverSettings
+from .terms.wrench import WrenchSettings
 
 TERMS = (
     'gravity',

@@ -4,17 +4,17 @@ from collections.abc import Sequence
 
 from ..errors import InputError, UnknownNameError
 from ..robot.model import Robot
-from .balance import Balance
-from .computed_torque import ComputedTorque
-from .damping import Damping
-from .friction import Friction
-from .gravity import Gravity
-from .joint_limits import JointLimits
-from .observer import Observer
-from .rolling_base import RollingBase
 from .settings import TERMS, Settings, per_joint
-from .term import Term
-from .wrench import Wrench
+from .terms.balance import Balance
+from .terms.computed_torque import ComputedTorque
+from .terms.damping import Damping
+from .terms.friction_compensation import Friction
+from .terms.gravity_compensation import Gravity
+from .terms.joint_limits import JointLimits
+from .terms.observer import Observer
+from .terms.rolling_base import RollingBase
+from .terms.term import Term
+from .terms.wrench import Wrench
 
 
 def build_terms(robot: Robot, settings: Settings) -> list[Term]:

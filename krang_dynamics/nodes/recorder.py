@@ -13,12 +13,12 @@ from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 
-from ..bags.files import make_way
-from ..bags.writer import BagWriter
+from ..bags.io.files import make_way
+from ..bags.io.writer import BagWriter
 from ..errors import BagError, KrangError
-from .executor import drain
-from .process import run
-from .qos import RELIABLE
+from .ros.executor import drain
+from .ros.process import run
+from .ros.qos import RELIABLE
 
 LOOK_ROUND = 1.0  # period of the search for topics [s]
 DEPTH = 2000  # messages of a topic that may wait, for a disk that is slow say

@@ -15,25 +15,25 @@ from rosgraph_msgs.msg import Clock as ClockMessage
 from sensor_msgs.msg import Imu, JointState
 from std_msgs.msg import Float64MultiArray
 
-from ..control.configuration import payloads_of, robot_of, settings_of
+from ..arrays import array
+from ..control.builder import payloads_of, robot_of, settings_of
 from ..control.drivers import Drivers
 from ..control.parameters import PARAMETERS, Parameter, frame_parameters
 from ..control.settings import Settings, commanded_joints
 from ..errors import KrangError
 from ..robot.model import Robot
-from ..robot.validate import array
 from ..simulation.engines import ENGINES
 from ..simulation.faults import Faults, Measurement
-from ..simulation.machine import Machine
+from ..simulation.simulated_robot import SimulatedRobot
 from ..simulation.wall import Wall
-from . import qos
-from .cdr import Template
-from .commands import Stamp, answers
-from .description import description_of
-from .node_parameters import PROCESS_PARAMETERS
-from .process import run
-from .ros_parameters import RosParameters
-from .shell import Shell
+from .ros import qos
+from .ros.command_message import Stamp, answers
+from .ros.description import description_of
+from .ros.message_template import Template
+from .ros.node_base import Shell
+from .ros.node_parameters import PROCESS_PARAMETERS
+from .ros.process import run
+from .ros.ros_parameters import RosParameters
 
 SHARED = 'robot robot_description command_joints command_unit wheels_locked'.split()
 OWN = (
@@ -83,7 +83,7 @@ class SimulatorNode(Shell, Node):
         values = self.ros_parameters.values
         settings = settings_of({**values, 'terms': ['gravity']}, robot, Settings)
         drivers = Drivers(robot, commanded_joints(robot, settings), settings.command_unit)
-        self._machine = Machine(robot, drivers, values['engine'], 1.0 / values['rate'])
+        self._machine = SimulatedRobot(robot, drivers, values['engine'], 1.0 / values['rate'])
         if values['start'] is not None:
             self._machine.start_at(array('start', values['start'], (robot.nv,)))
         self._last_push: Any = None

@@ -17,29 +17,29 @@ from std_srvs.srv import SetBool, Trigger
 from trajectory_msgs.msg import JointTrajectory
 
 from ..control import messages
-from ..control.configuration import in_force, robot_of
+from ..control.builder import in_force, robot_of
 from ..control.controller import Inputs, Outputs, TorqueController
 from ..control.making import controller_of, new_values
 from ..control.parameters import PARAMETERS, frame_parameters
-from ..control.report import startup_report
-from ..control.requests import Requests
+from ..control.request_queue import RequestQueue
+from ..control.startup_report import startup_report
 from ..errors import InputError, KrangError
-from ..safety.machine import Fault, Mode
-from . import qos
-from .cdr import stamp_of
-from .description import description_of
-from .diagnostics import Statistics
-from .flight_recorder import FlightRecorder
-from .inbox import Inbox
-from .lifecycle import DONE, FAILED, guard_transitions
-from .node_parameters import NODE_PARAMETERS
-from .outbox import Outbox
-from .process import run
-from .realtime import freeze_garbage, thaw_garbage
-from .ros_parameters import RosParameters
-from .shell import LONGEST_STOP, Shell
-from .state import StateTopic, fault_entry
-from .transforms import Transforms
+from ..safety.modes import Fault, Mode
+from .ros import qos
+from .ros.description import description_of
+from .ros.diagnostics import Statistics
+from .ros.flight_recorder import FlightRecorder
+from .ros.inbox import Inbox
+from .ros.lifecycle import DONE, FAILED, guard_transitions
+from .ros.message_template import stamp_of
+from .ros.node_base import LONGEST_STOP, Shell
+from .ros.node_parameters import NODE_PARAMETERS
+from .ros.outbox import Outbox
+from .ros.process import run
+from .ros.realtime import freeze_garbage, thaw_garbage
+from .ros.ros_parameters import RosParameters
+from .ros.state_topic import StateTopic, fault_entry
+from .ros.transforms import Transforms
 
 WATCH = 0.01  # period of the watch, and the longest time between two steps [s]
 LOOK_ROUND = 0.1  # period of the search for another publisher [s]
@@ -135,7 +135,7 @@ class TorqueControllerNode(Shell, LifecycleNode):
         values, robot = self.ros_parameters.values, controller.robot
         self.begin_time()
         self._inbox = Inbox(robot)
-        self._requests = Requests()
+        self._requests = RequestQueue()
         self._outbox = Outbox(self, controller, values['publish_terms'])
         self._statistics = Statistics()
         self._transforms = Transforms(self, robot.urdf.root)

@@ -13,25 +13,25 @@ from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import Trigger
 
 from ..control import messages
-from ..control.configuration import gravity_of, limits_of, payloads_of, robot_of, settings_of
+from ..control.builder import gravity_of, limits_of, payloads_of, robot_of, settings_of
+from ..control.command_check import Command
 from ..control.guard import Guard, GuardInputs, GuardOutputs, GuardSettings
-from ..control.inspection import Command
 from ..control.making import new_load
 from ..control.parameters import PARAMETERS, Parameter, frame_parameters
 from ..errors import InputError, KrangError
-from ..safety.machine import Mode
-from . import qos
-from .cdr import stamp_of
-from .commands import CommandTemplate, names_of
-from .description import description_of
-from .diagnostics import status_message
-from .inbox import Inbox
-from .node_parameters import PROCESS_PARAMETERS
-from .outbox import LAST_WORDS
-from .process import run
-from .ros_parameters import RosParameters
-from .shell import Shell
-from .state import StateTopic, fault_entry
+from ..safety.modes import Mode
+from .ros import qos
+from .ros.command_message import CommandTemplate, names_of
+from .ros.description import description_of
+from .ros.diagnostics import status_message
+from .ros.inbox import Inbox
+from .ros.message_template import stamp_of
+from .ros.node_base import Shell
+from .ros.node_parameters import PROCESS_PARAMETERS
+from .ros.outbox import LAST_WORDS
+from .ros.process import run
+from .ros.ros_parameters import RosParameters
+from .ros.state_topic import StateTopic, fault_entry
 
 WATCH = 0.005  # [s]
 LOOK_ROUND = 0.1  # period of the search for another publisher [s]

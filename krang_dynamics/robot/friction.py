@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ..arrays import Array
 from .config import FrictionConfig
-from .urdf import Array
 
 
 class Friction:

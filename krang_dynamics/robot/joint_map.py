@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from .urdf import Array, Urdf
+from ..arrays import Array
+from .urdf import Urdf
 
 
 class JointMap:

@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pinocchio as pin
 
+from ..arrays import Array, array, joint_vector
 from ..errors import InputError, UnknownNameError, UrdfError
 from .config import RobotConfig
 from .consistency import effort_limit
@@ -14,8 +15,7 @@ from .joint_map import JointMap
 from .motor import Motors
 from .payload import Payload
 from .rolling import Rolling
-from .urdf import Array, Urdf
-from .validate import array, joint_vector
+from .urdf import Urdf
 
 ALIGNED = pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
 LOCAL = pin.ReferenceFrame.LOCAL

@@ -4,9 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..arrays import Array, array
 from ..errors import InputError
-from .urdf import Array
-from .validate import array
 
 
 @dataclass(frozen=True)

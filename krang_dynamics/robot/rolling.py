@@ -6,9 +6,9 @@ from math import hypot
 import numpy as np
 import pinocchio as pin
 
+from ..arrays import Array
 from ..errors import ConfigError
 from .config import WheelConfig
-from .urdf import Array
 
 UP = np.array([0.0, 0.0, 1.0])  # normal of the ground, in world axes
 ALIGNED = pin.ReferenceFrame.LOCAL_WORLD_ALIGNED

@@ -8,11 +8,9 @@ from xml.etree import ElementTree
 from xml.etree.ElementTree import Element, SubElement
 
 import numpy as np
-import numpy.typing as npt
 
+from ..arrays import Array
 from ..errors import UrdfError, suggestion
-
-Array = npt.NDArray[np.float64]
 
 MOVING = ('revolute', 'continuous', 'prismatic')
 INERTIA_KEYS = ('ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz')

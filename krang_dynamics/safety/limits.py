@@ -5,10 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..arrays import Array, joint_vector
 from ..errors import InputError
 from ..robot.model import Robot
-from ..robot.urdf import Array
-from ..robot.validate import joint_vector
 
 OVERSPEED = 1.2  # default fault threshold, in speed limits: a reference may use all of the limit
 CHANGEABLE = ('effort', 'effort_rate', 'velocity', 'position_margin', 'following_error')

@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from ..arrays import Array
 from ..robot.model import Robot
-from ..robot.urdf import Array
 from .mujoco_model import MujocoModel, import_mujoco
 from .planar_base import PlanarBase
 from .plant import Plant

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ..robot.urdf import Array
+from ..arrays import Array
 
 BLOCK_PIVOTS = 20  # how often all wrong guesses change at once, which is fast but might cycle
 MOST_PIVOTS = 10_000  # many more than needed: rounding must not be able to hang a simulation

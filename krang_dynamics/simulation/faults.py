@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from ..arrays import Array
 from ..errors import InputError, UnknownNameError
 from ..robot.model import Robot
-from ..robot.urdf import Array
 
 
 @dataclass(frozen=True)

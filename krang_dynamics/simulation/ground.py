@@ -2,9 +2,9 @@
 
 import numpy as np
 
+from ..arrays import Array
 from ..errors import KrangError
 from ..robot.model import Robot
-from ..robot.urdf import Array
 
 GRIP = 1.0  # coefficient of friction between wheel and ground: rubber on concrete
 CASTER_SHARE = 0.2  # of the weight; what is not on the wheels does not help them to grip

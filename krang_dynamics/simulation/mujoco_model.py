@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays import Array
 from ..errors import KrangError
 from ..robot.model import Robot
-from ..robot.urdf import Array
 
 SMALLEST = 1e-12  # [kg], [kg m2]: MuJoCo refuses moving bodies with less
 HARD = (0.999, 0.9999, 0.001, 0.5, 2.0)  # solimp of constraints that yield as little as solvers bear

@@ -2,9 +2,9 @@
 
 import numpy as np
 
+from ..arrays import Array
 from ..errors import KrangError
 from ..robot.model import Robot
-from ..robot.urdf import Array
 from .mujoco_model import MujocoModel, describe, import_mujoco
 from .plant import Plant
 from .rk4 import rk4_step

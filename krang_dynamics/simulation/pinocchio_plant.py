@@ -3,8 +3,8 @@
 import numpy as np
 import pinocchio as pin
 
+from ..arrays import Array
 from ..robot.model import Robot
-from ..robot.urdf import Array
 from .dry_friction import held_torque
 from .plant import Plant
 from .rk4 import rk4_step

@@ -5,9 +5,9 @@ from xml.etree.ElementTree import Element
 import numpy as np
 import pinocchio as pin
 
+from ..arrays import Array
 from ..errors import KrangError
 from ..robot.model import Robot
-from ..robot.urdf import Array
 
 
 class PlanarBase:

@@ -6,12 +6,11 @@ from numbers import Real
 
 import numpy as np
 
+from ..arrays import Array, array, joint_vector
 from ..errors import InputError, KrangError, UnknownNameError
 from ..robot.config import FrictionConfig
 from ..robot.friction import Friction
 from ..robot.model import Robot
-from ..robot.urdf import Array
-from ..robot.validate import array, joint_vector
 
 
 class Plant(ABC):

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from ..robot.urdf import Array
+from ..arrays import Array
 
 
 def rk4_step(

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..arrays import Array
 from ..errors import InputError
 from ..robot.model import Robot
-from ..robot.urdf import Array
 
 
 @dataclass(frozen=True)

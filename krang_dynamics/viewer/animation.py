@@ -5,10 +5,9 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays import Array, array
 from ..errors import InputError, KrangError
 from ..robot.model import Robot
-from ..robot.urdf import Array
-from ..robot.validate import array
 from .figure import Figure
 
 PERIOD = 0.07  # between two pictures [s]; a GIF counts hundredths

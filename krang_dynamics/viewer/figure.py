@@ -3,8 +3,8 @@
 import numpy as np
 from scipy.spatial import ConvexHull, QhullError
 
+from ..arrays import Array
 from ..robot.model import Robot
-from ..robot.urdf import Array
 from .shapes import circle, shapes
 
 FLAT = 1e-3  # of its size: a robot that is thinner than that moves in a plane

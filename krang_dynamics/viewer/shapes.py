@@ -8,8 +8,8 @@ from xml.etree.ElementTree import Element
 import numpy as np
 import pinocchio as pin
 
+from ..arrays import Array
 from ..robot.model import Robot
-from ..robot.urdf import Array
 
 GREY = (0.6, 0.6, 0.65)
 ROUND = 20  # corners of a circle

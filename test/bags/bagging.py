@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from krang_dynamics.bags.joint_states import TYPE, encode
-from krang_dynamics.bags.writer import BagWriter
+from krang_dynamics.bags.io.joint_state_codec import TYPE, encode
+from krang_dynamics.bags.io.writer import BagWriter
 
 START = 1_700_000_000_000_000_000  # ns
 

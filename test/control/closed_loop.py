@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from krang_dynamics.control.controller import Inputs
-from krang_dynamics.safety.samples import JointSamples
+from krang_dynamics.safety.joint_buffer import JointSamples
 
 START = 100.0  # clocks never start at zero
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from krang_dynamics.control.dynamics import Dynamics
-from krang_dynamics.control.term import Moment
+from krang_dynamics.control.terms.term import Moment
 
 
 def moment(robot, q, v, q_d=None, v_d=None, a_d=None, effort_d=None, applied=None, time=10.0, dt=1e-3):

@@ -5,11 +5,11 @@ import pytest
 
 import krang_dynamics as kd
 from krang_dynamics.control.controller import Inputs, TorqueController
+from krang_dynamics.control.reference.trajectory import JointTrajectory
 from krang_dynamics.control.settings import Settings
-from krang_dynamics.control.trajectory import JointTrajectory
 from krang_dynamics.robot.payload import Payload
-from krang_dynamics.safety.machine import Mode
-from krang_dynamics.safety.samples import JointSamples
+from krang_dynamics.safety.joint_buffer import JointSamples
+from krang_dynamics.safety.modes import Mode
 
 DUMBBELL = Payload('tip', 2.0, np.array([0.0, 0.0, 0.1]), np.eye(3) * 0.01)
 

@@ -11,7 +11,7 @@ from tools import states
 import krang_dynamics as kd
 from krang_dynamics.control.drivers import Drivers
 from krang_dynamics.errors import InputError
-from krang_dynamics.safety.samples import MOST_LISTS, JointBuffer, JointSamples
+from krang_dynamics.safety.joint_buffer import MOST_LISTS, JointBuffer, JointSamples
 
 NOW, CLOCK = 10.0, 1000.0  # steady, and the node's [s]
 ARMS = tuple(f'{side}_{i}' for side in ('left', 'right') for i in range(1, 8))

@@ -9,16 +9,16 @@ import pytest
 from closed_loop import Loop
 
 import krang_dynamics as kd
+from krang_dynamics.control.command_check import Command
 from krang_dynamics.control.controller import Inputs, TorqueController
 from krang_dynamics.control.guard import Guard, GuardInputs, GuardSettings
-from krang_dynamics.control.inspection import Command
+from krang_dynamics.control.reference.trajectory import JointTrajectory
+from krang_dynamics.control.sensors import ImuSample
 from krang_dynamics.control.settings import Settings
-from krang_dynamics.control.sources import ImuSample
-from krang_dynamics.control.trajectory import JointTrajectory
 from krang_dynamics.errors import InputError
 from krang_dynamics.robot.payload import Payload
-from krang_dynamics.safety.machine import Mode
-from krang_dynamics.safety.samples import JointSamples
+from krang_dynamics.safety.joint_buffer import JointSamples
+from krang_dynamics.safety.modes import Mode
 from krang_dynamics.simulation.pinocchio_plant import PinocchioPlant
 
 START = 100.0  # steady clock at the beginning [s]

@@ -6,10 +6,10 @@ from closed_loop import Loop
 
 import krang_dynamics as kd
 from krang_dynamics.control.controller import TorqueController
-from krang_dynamics.control.observer import ObserverSettings
 from krang_dynamics.control.settings import Settings
-from krang_dynamics.demo.motions import krang_at_full_speed
-from krang_dynamics.safety.machine import Mode
+from krang_dynamics.control.terms.observer import ObserverSettings
+from krang_dynamics.safety.modes import Mode
+from krang_dynamics.scenarios.motions import krang_at_full_speed
 from krang_dynamics.simulation.mujoco_plant import MujocoPlant
 from krang_dynamics.simulation.pinocchio_plant import PinocchioPlant
 

@@ -11,16 +11,16 @@ from scipy.spatial.transform import Rotation
 
 import krang_dynamics as kd
 from krang_dynamics.control.controller import Inputs, TorqueController
-from krang_dynamics.control.observer import ObserverSettings
+from krang_dynamics.control.reference.trajectory import JointTrajectory
+from krang_dynamics.control.sensors import ImuSample, OdomSample
 from krang_dynamics.control.settings import LIVE, Settings, check_change
-from krang_dynamics.control.sources import ImuSample, OdomSample
 from krang_dynamics.control.sum import build_terms, retune
-from krang_dynamics.control.trajectory import JointTrajectory
-from krang_dynamics.control.wrench import FADE, WrenchSample, WrenchSettings
+from krang_dynamics.control.terms.observer import ObserverSettings
+from krang_dynamics.control.terms.wrench import FADE, WrenchSample, WrenchSettings
 from krang_dynamics.errors import InputError
 from krang_dynamics.robot.payload import Payload
-from krang_dynamics.safety.machine import Mode
-from krang_dynamics.safety.samples import JointSamples
+from krang_dynamics.safety.joint_buffer import JointSamples
+from krang_dynamics.safety.modes import Mode
 from krang_dynamics.simulation.pinocchio_plant import PinocchioPlant
 
 TERMS = ('gravity', 'damping', 'computed_torque', 'wrench', 'observer')

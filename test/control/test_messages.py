@@ -20,14 +20,8 @@ from safety.feeding import Fed
 from sensor_msgs.msg import Imu
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
-from krang_dynamics.control.messages import (
-    imu_sample,
-    joint_trajectory,
-    odom_sample,
-    seconds,
-    wrench_sample,
-)
-from krang_dynamics.control.wrench import WrenchSettings
+from krang_dynamics.control.messages import imu_sample, joint_trajectory, odom_sample, seconds, wrench_sample
+from krang_dynamics.control.terms.wrench import WrenchSettings
 from krang_dynamics.errors import InputError
 
 ARRIVAL = 12.5

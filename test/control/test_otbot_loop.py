@@ -7,8 +7,8 @@ from closed_loop import Loop
 import krang_dynamics as kd
 from krang_dynamics.control.controller import TorqueController
 from krang_dynamics.control.settings import Settings
-from krang_dynamics.demo.motions import figure_of_eight
-from krang_dynamics.safety.machine import Mode
+from krang_dynamics.safety.modes import Mode
+from krang_dynamics.scenarios.motions import figure_of_eight
 from krang_dynamics.simulation import ContactPlant, PinocchioPlant
 
 PLANTS = {'pinocchio': PinocchioPlant, 'contact': ContactPlant}

@@ -12,7 +12,7 @@ import krang_dynamics as kd
 from krang_dynamics.control.parameters import OF_FRAME, PARAMETERS, Parameter, frame_parameters
 from krang_dynamics.control.settings import TERMS, Settings
 from krang_dynamics.errors import InputError, UnknownNameError
-from krang_dynamics.nodes.node_parameters import NODE_PARAMETERS
+from krang_dynamics.nodes.ros.node_parameters import NODE_PARAMETERS
 
 # Defaults, and whether they are live, as users know them; a default of None is the robot's own, or none.
 TABLE = {

@@ -10,7 +10,7 @@ from closed_loop import Loop
 import krang_dynamics as kd
 from krang_dynamics.control.controller import TorqueController
 from krang_dynamics.control.settings import Settings
-from krang_dynamics.safety.machine import Mode
+from krang_dynamics.safety.modes import Mode
 from krang_dynamics.simulation import MujocoPlant, PinocchioPlant
 
 PLANTS = {'pinocchio': PinocchioPlant, 'mujoco': MujocoPlant}

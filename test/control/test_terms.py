@@ -7,14 +7,14 @@ from tools import states
 
 import krang_dynamics as kd
 from krang_dynamics import KrangError
-from krang_dynamics.control.computed_torque import ComputedTorque
-from krang_dynamics.control.damping import Damping
-from krang_dynamics.control.friction import Friction
-from krang_dynamics.control.gravity import Gravity
-from krang_dynamics.control.joint_limits import ZONE, JointLimits
-from krang_dynamics.control.rolling_base import RollingBase
 from krang_dynamics.control.settings import Settings, commanded_joints
 from krang_dynamics.control.sum import build_terms
+from krang_dynamics.control.terms.computed_torque import ComputedTorque
+from krang_dynamics.control.terms.damping import Damping
+from krang_dynamics.control.terms.friction_compensation import Friction
+from krang_dynamics.control.terms.gravity_compensation import Gravity
+from krang_dynamics.control.terms.joint_limits import ZONE, JointLimits
+from krang_dynamics.control.terms.rolling_base import RollingBase
 
 
 def test_gravity_is_left_to_the_hardware_where_it_compensates_it():

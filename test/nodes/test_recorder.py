@@ -8,7 +8,7 @@ from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Bool, String
 
-from krang_dynamics.bags.reader import Bag
+from krang_dynamics.bags.io.reader import Bag
 from krang_dynamics.nodes.recorder import hears_all
 
 pytestmark = pytest.mark.processes

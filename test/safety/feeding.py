@@ -7,7 +7,7 @@ import numpy as np
 import krang_dynamics as kd
 from krang_dynamics.control.controller import Inputs, TorqueController
 from krang_dynamics.control.settings import Settings
-from krang_dynamics.safety.samples import JointSamples
+from krang_dynamics.safety.joint_buffer import JointSamples
 
 START = 100.0  # steady clock at the beginning [s]
 AHEAD = 1000.0  # by how much the node's clock is ahead of the steady clock [s]

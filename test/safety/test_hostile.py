@@ -12,15 +12,15 @@ from hypothesis import strategies as st
 from safety.feeding import robot_named
 
 from krang_dynamics.control.controller import Inputs, TorqueController
-from krang_dynamics.control.observer import ObserverSettings
+from krang_dynamics.control.reference.trajectory import JointTrajectory
 from krang_dynamics.control.settings import Settings
-from krang_dynamics.control.trajectory import JointTrajectory
-from krang_dynamics.control.wrench import WrenchSample, WrenchSettings
+from krang_dynamics.control.terms.observer import ObserverSettings
+from krang_dynamics.control.terms.wrench import WrenchSample, WrenchSettings
 from krang_dynamics.errors import KrangError
-from krang_dynamics.safety.machine import Mode
-from krang_dynamics.safety.release import Release
-from krang_dynamics.safety.safety import Safety
-from krang_dynamics.safety.samples import JointBuffer, JointSamples
+from krang_dynamics.safety.joint_buffer import JointBuffer, JointSamples
+from krang_dynamics.safety.modes import Mode
+from krang_dynamics.safety.output_limiter import OutputLimiter
+from krang_dynamics.safety.safety_stage import SafetyStage
 
 ROUNDING = 1e-9  # N m
 LONGEST_STEP = 0.02  # s, for which one command may be rated
@@ -467,16 +467,16 @@ def broad(start):
 @pytest.mark.parametrize(
     ('promise', 'owner', 'method', 'mutant'),
     [
-        ('P1', Release, '_within', lambda f: lambda *a: f(*a) * nan),
-        ('P2', Release, '_adopt_limit', strong),
-        ('P3', Safety, '_elapsed', lambda f: lambda *a: 1.1 * f(*a)),
+        ('P1', OutputLimiter, '_within', lambda f: lambda *a: f(*a) * nan),
+        ('P2', OutputLimiter, '_adopt_limit', strong),
+        ('P3', SafetyStage, '_elapsed', lambda f: lambda *a: 1.1 * f(*a)),
         ('P4', JointBuffer, 'stale', lambda f: lambda *a: None),
         ('P5', TorqueController, '_requests', greedy),
         ('P7', JointBuffer, 'take', forgetful),
-        ('P9', Release, '__init__', broad),
-        ('', Release, '_within', lambda f: lambda *a: f(*a) + random.random()),
-        ('', Safety, 'trip', lambda f: lambda *a: None),
-        ('', Release, 'start', lambda f: lambda self, torque: f(self, torque + 1.0)),
+        ('P9', OutputLimiter, '__init__', broad),
+        ('', OutputLimiter, '_within', lambda f: lambda *a: f(*a) + random.random()),
+        ('', SafetyStage, 'trip', lambda f: lambda *a: None),
+        ('', OutputLimiter, 'start', lambda f: lambda self, torque: f(self, torque + 1.0)),
     ],
 )
 def test_the_monitor_sees_a_controller_that_breaks_a_promise(monkeypatch, promise, owner, method, mutant):

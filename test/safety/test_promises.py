@@ -9,11 +9,11 @@ import pytest
 from safety.feeding import PERIOD, Fed
 
 import krang_dynamics
-from krang_dynamics.control.observer import ObserverSettings
-from krang_dynamics.control.trajectory import JointTrajectory
-from krang_dynamics.control.wrench import WrenchSample, WrenchSettings
-from krang_dynamics.safety.machine import Mode
-from krang_dynamics.safety.safety import LONGEST_STEP
+from krang_dynamics.control.reference.trajectory import JointTrajectory
+from krang_dynamics.control.terms.observer import ObserverSettings
+from krang_dynamics.control.terms.wrench import WrenchSample, WrenchSettings
+from krang_dynamics.safety.modes import Mode
+from krang_dynamics.safety.safety_stage import LONGEST_STEP
 
 ROUNDING = 1e-9  # N m
 PACKAGE = Path(krang_dynamics.__file__).parent
@@ -802,7 +802,7 @@ def test_nobody_else_makes_outputs_or_writes_the_last_command():
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Call) and ast.unparse(node.func) in ('Outputs', 'controller.Outputs'):
                 assert name == 'control/controller.py'
-            if isinstance(node, ast.Call) and ast.unparse(node.func).split('.')[-1] == 'Release':
+            if isinstance(node, ast.Call) and ast.unparse(node.func).split('.')[-1] == 'OutputLimiter':
                 assert name == 'safety/safety.py'
             if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and node.attr == 'last':
                 assert name == 'safety/release.py'

@@ -6,7 +6,7 @@ import pytest
 import krang_dynamics as kd
 from krang_dynamics.control.drivers import Drivers
 from krang_dynamics.errors import InputError
-from krang_dynamics.simulation.machine import Machine
+from krang_dynamics.simulation.simulated_robot import SimulatedRobot
 from krang_dynamics.simulation.wall import Wall
 
 ROBOT = kd.load_robot('planar_2r')
@@ -60,7 +60,7 @@ def test_a_wall_without_a_direction_is_refused():
 
 def test_an_arm_that_leans_on_it_comes_to_rest_with_its_force():
     """A constant force of 15 N at the tip, stiff in the other direction, damped: the wall gives 15 N back."""
-    machine = Machine(ROBOT, Drivers(ROBOT, ROBOT.joint_names), 'pinocchio')
+    machine = SimulatedRobot(ROBOT, Drivers(ROBOT, ROBOT.joint_names), 'pinocchio')
     machine.lean_on(wall_at(-0.002, np.array([-1.0, 0.0, 0.0])))
     height = tip(ROBOT.home)[2]
     for _ in range(3000):

@@ -1,0 +1,66 @@
+"""Array types, and checks of shape and finiteness where values enter the package."""
+
+from collections.abc import Sequence
+from math import isfinite
+
+import numpy as np
+import numpy.typing as npt
+
+from .errors import InputError
+
+Array = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+Indices = npt.NDArray[np.intp]
+Bytes = npt.NDArray[np.uint8]
+Mask = npt.NDArray[np.bool_]
+
+FLOAT64 = np.dtype(np.float64)
+
+
+def array(what: str, value: object, shape: tuple[int, ...]) -> Array:
+    """`value` as a finite float64 array of the given shape, its numbers side by side in memory.
+
+    Otherwise sums would be taken in another order, and their last bit would depend on the container.
+    """
+    try:
+        x = np.asarray(value)
+        if x.dtype.kind not in 'fiu':
+            raise TypeError
+        x = np.asarray(x, FLOAT64, order='C')
+    except (TypeError, ValueError):
+        raise InputError(f'{what} is {value!r}; it must be {_numbers(shape)}') from None
+    if x.shape != shape:
+        raise InputError(f'{what} has shape {x.shape}; it must be {_numbers(shape)}')
+    if not np.isfinite(x).all():
+        where = tuple(int(i) for i in np.argwhere(~np.isfinite(x))[0])
+        raise InputError(f'{what}{list(where) if where else ""} is {x[where]}; it must be finite')
+    return x
+
+
+def is_finite(x: Array) -> bool:
+    """Whether every number of a vector is finite."""
+    # The squared length is finite if every number is, and costs less than asking each one.
+    return isfinite(x.dot(x)) or bool(np.isfinite(x).all())
+
+
+def joint_vector(what: str, value: object, names: Sequence[str], shape: tuple[int]) -> Array:
+    """One finite number per joint of `names`, whose count is `shape`."""
+    # As in is_finite(); what this cannot decide (lists, overflow, errors) goes the slow way.
+    if (
+        type(value) is np.ndarray
+        and value.dtype is FLOAT64
+        and value.shape == shape
+        and value.flags.c_contiguous
+        and isfinite(value.dot(value))
+    ):
+        return value
+    try:
+        return array(what, value, shape)
+    except InputError as error:
+        raise InputError(f'{error}, one per joint: {", ".join(names)}') from None
+
+
+def _numbers(shape: tuple[int, ...]) -> str:
+    if not shape:
+        return 'one number'
+    return f'{" x ".join(map(str, shape))} numbers'

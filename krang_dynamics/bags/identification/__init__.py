@@ -1,0 +1,1 @@
+"""Model parameters from recordings."""

@@ -1,0 +1,271 @@
+"""`krang excite`: a motion within limits that makes identification well conditioned, as a Fourier series."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...arrays import Array, Mask
+from ...errors import InputError, KrangError, UnknownNameError
+from ...robot.model import Robot
+from ...text import number, table
+from ..io.parallel import Progress
+from ..validation.filtering import Motion
+from ..validation.prediction import Predictor
+from .least_squares import Base, base_parameters
+from .regressor import Regressor, Unknowns, random_motion
+
+MARGIN = 0.9  # share of every limit that is used
+POINTS = 150  # of a motion, at which limits and condition are evaluated
+FINE = 2000  # the same for the last word on limits
+TURN = np.pi  # reach of a joint without position limits [rad]
+ROUNDS, STEP = 80, 0.2  # how often amplitudes are lowered, and by how much
+
+
+@dataclass(frozen=True)
+class Design:
+    """Duration and rate of the motion, base frequency and number of harmonics, and how hard to search."""
+
+    duration: float = 30.0  # [s]
+    rate: float = 100.0  # of the points that are written [Hz]
+    frequency: float = 0.1  # [Hz]
+    harmonics: int = 5
+    tries: int = 300
+
+    def __post_init__(self) -> None:
+        for name, value in vars(self).items():
+            if not 0 < value < np.inf:
+                raise InputError(f'{name} is {value}; it must be positive')
+
+    @property
+    def ramp(self) -> float:
+        """Time in which the motion swells from rest, and fades to rest [s]."""
+        return min(0.2 * self.duration, 1 / self.frequency)
+
+
+@dataclass(frozen=True)
+class Excitation:
+    """The motion over joint_names (K, n), its condition number, and peak torque against limits."""
+
+    robot: Robot
+    t: Array
+    q: Array
+    v: Array
+    a: Array
+    torque: Array
+    condition: float
+    first: float  # condition number of the first try
+    moved: tuple[str, ...]
+
+    def text(self) -> str:
+        robot, rows = self.robot, []
+        for j, name in enumerate(robot.joint_names):
+            if name in self.moved:
+                peak = np.abs(self.torque[:, j]).max()
+                rows.append(
+                    [
+                        name,
+                        f'{self.q[:, j].min():.3f}',
+                        f'{self.q[:, j].max():.3f}',
+                        f'{np.abs(self.v[:, j]).max():.3f}',
+                        number(robot.velocity_limits[j], 3),
+                        number(peak, 4),
+                        number(robot.effort_limits[j], 4),
+                    ]
+                )
+        header = ['joint', 'from', 'to', 'speed', 'limit', 'torque', 'limit']
+        return '\n'.join(
+            [
+                f'{robot.name}: {self.t[-1]:.1f} s, condition number {self.condition:.4g} '
+                f'(first try {self.first:.4g})',
+                *(f'  {line}' for line in table(header, rows)),
+                'Collisions are not looked at: try it in a simulator first.',
+            ]
+        )
+
+    def csv(self) -> str:
+        """A line per point: time, then position, velocity and acceleration of each joint that moves."""
+        columns = [self.robot.joint_names.index(name) for name in self.moved]
+        header = ['time', *(f'{kind}.{name}' for kind in ('q', 'v', 'a') for name in self.moved)]
+        values = np.column_stack([self.t, self.q[:, columns], self.v[:, columns], self.a[:, columns]])
+        lines = (','.join(f'{x:.9g}' for x in row) for row in values)
+        return '\n'.join([','.join(header), *lines, ''])
+
+    def message(self) -> str:
+        """A trajectory_msgs/JointTrajectory as YAML, for `ros2 topic pub`."""
+        columns = [self.robot.joint_names.index(name) for name in self.moved]
+        lines = [f'joint_names: [{", ".join(self.moved)}]', 'points:']
+        for t, q, v, a in zip(self.t.tolist(), self.q, self.v, self.a, strict=True):
+            seconds, nanoseconds = divmod(round(t * 1e9), 1_000_000_000)
+            for kind, values in (('- positions', q), ('  velocities', v), ('  accelerations', a)):
+                lines.append(f'{kind}: {values[columns].round(9).tolist()}')
+            lines.append(f'  time_from_start: {{sec: {seconds}, nanosec: {nanoseconds}}}')
+        return '\n'.join([*lines, ''])
+
+
+def excite(
+    robot: Robot, design: Design | None = None, locked: Mapping[str, float] | None = None
+) -> Excitation:
+    """Search for the coefficients that make the condition number least; the same at every run."""
+    design, locked = design or Design(), locked or {}
+    for name in locked:
+        if name not in robot.joint_names:
+            raise UnknownNameError('joint to lock', name, robot.joint_names)
+    if robot.config.rolling:
+        raise KrangError(
+            f'{robot.name} rolls: its joints cannot move each for itself, so no motion is designed'
+        )
+    search = _Search(robot, design, locked)
+    return search.run()
+
+
+class _Search:
+    def __init__(self, robot: Robot, design: Design, locked: Mapping[str, float]) -> None:
+        self.robot, self.design = robot, design
+        self.centre = np.array([locked.get(n, x) for n, x in zip(robot.joint_names, robot.home, strict=True)])
+        driven = np.isin(robot.joint_names, robot.actuated_joint_names)
+        self.moving = driven & ~np.isin(robot.joint_names, list(locked))
+        if not self.moving.any():
+            raise KrangError(f'{robot.name}: no driven joint is left to move')
+        self._predictor = Predictor(robot)
+        self._regressor = Regressor(robot, Unknowns(robot.friction.sign or 'exact'), self.moving, self.moving)
+        self._base = self._identifiable()
+        reach = np.minimum(robot.upper - self.centre, self.centre - robot.lower)
+        self._reach = MARGIN * np.where(np.isfinite(reach), reach, TURN)
+        if (self._reach[self.moving] <= 0).any():
+            stuck = [
+                n for n, m, r in zip(robot.joint_names, self.moving, self._reach, strict=True) if m and r <= 0
+            ]
+            raise KrangError(f'{stuck[0]} begins at its limit and cannot move; --lock it, or change home')
+        self._coarse = np.linspace(0, design.duration, POINTS)
+        self._share = np.ones(robot.nv)  # of its reach that a joint used last
+        self._caused = self._influence()
+
+    def run(self) -> Excitation:
+        random = np.random.default_rng(2)
+        shape = (2, self.design.harmonics, self.robot.nv)
+        progress = Progress('searching', self.design.tries)
+        coefficients = random.normal(size=shape)
+        best = first = self._condition(coefficients)
+        for attempt in range(self.design.tries):
+            # The first third looks around, the rest climbs from the best so far by smaller and smaller steps.
+            look = attempt < self.design.tries // 3
+            step = max(0.05, 1.0 - attempt / self.design.tries)
+            trial = random.normal(size=shape) + (0 if look else coefficients / step)
+            condition = self._condition(trial)
+            if condition < best:
+                best, coefficients = condition, trial / np.abs(trial).max()
+            progress.step()
+        progress.end()
+        if not np.isfinite(best):
+            raise KrangError(
+                f'{self.robot.name}: gravity at home leaves no torque to move with; --lock JOINT=VALUE, '
+                'or change home'
+            )
+        return self._result(coefficients, first)
+
+    def motion(self, coefficients: Array, t: Array) -> Motion | None:
+        """The series at times t, as large as limits allow; None where gravity leaves no room."""
+        fitted = self._within_torque(self._within_reach(coefficients))
+        return None if fitted is None else self._at(fitted, t)
+
+    def _within_reach(self, coefficients: Array) -> Array:
+        """Scaled joint by joint to what position and speed limits allow."""
+        dq, dv, _ = self._series(coefficients, np.linspace(0, self.design.duration, FINE))
+        peak_q, peak_v = np.abs(dq).max(axis=0), np.abs(dv).max(axis=0)
+        scale = np.minimum(self._reach / peak_q, MARGIN * self.robot.velocity_limits / peak_v)
+        return np.where(self.moving, coefficients * scale, 0.0)
+
+    def _at(self, coefficients: Array, t: Array) -> Motion:
+        dq, v, a = self._series(coefficients, t)
+        return Motion(t, np.zeros(len(t), np.int64), self.centre + dq, v, a, np.zeros_like(dq))
+
+    def _influence(self) -> Array:
+        """Peak torque of joint i by motion of joint j alone at full reach, (n, n) [N m]."""
+        n = self.robot.nv
+        full = self._within_reach(np.random.default_rng(3).normal(size=(2, self.design.harmonics, n)))
+        still = self._torques(self._at(0 * full, self._coarse))
+        caused = np.zeros((n, n))
+        for j in np.flatnonzero(self.moving):
+            alone = np.where(np.arange(n) == j, full, 0.0)
+            caused[:, j] = np.abs(self._torques(self._at(alone, self._coarse)) - still).max(axis=0)
+        return caused
+
+    def _within_torque(self, coefficients: Array) -> Array | None:
+        """Scaled until all torques are within limits: those joints most that load the worst joint most."""
+        limits = MARGIN * self.robot.effort_limits
+        share = self._share.copy()
+        for _ in range(ROUNDS):
+            torque = np.abs(self._torques(self._at(coefficients * share, self._coarse))).max(axis=0)
+            excess = np.where(self.moving, torque / np.maximum(limits, 1e-12), 0.0)
+            worst = int(np.argmax(excess))
+            if excess[worst] <= 1:
+                # Others are likely to need about as much: begin there, a little above.
+                self._share = np.minimum(1.0, 1.1 * share)
+                return coefficients * share
+            load = (self._caused[worst] * share) ** 2
+            share *= 1 - STEP * load / max(load.max(), 1e-12)
+        self._share = np.ones(self.robot.nv)
+        return None
+
+    def _torques(self, motion: Motion) -> Array:
+        return self._predictor.torques(motion)['friction']
+
+    def _series(self, coefficients: Array, t: Array) -> tuple[Array, Array, Array]:
+        """Displacement, velocity and acceleration (K, n) of w(t) sum of sines and cosines."""
+        w, dw, ddw = _swell(t, self.design.duration, self.design.ramp)
+        f = df = ddf = np.zeros((len(t), self.robot.nv))
+        for k in range(self.design.harmonics):
+            omega = 2 * np.pi * self.design.frequency * (k + 1)
+            sine, cosine = np.sin(omega * t)[:, None], np.cos(omega * t)[:, None]
+            a, b = coefficients[:, k] / omega
+            f = f + a * sine + b * cosine
+            df = df + omega * (a * cosine - b * sine)
+            ddf = ddf - omega**2 * (a * sine + b * cosine)
+        return w * f, dw * f + w * df, ddw * f + 2 * dw * df + w * ddf
+
+    def _identifiable(self) -> Base:
+        regressor = self._regressor
+        names, still = self.robot.joint_names, ~self.moving
+        locked = {names[j]: float(self.centre[j]) for j in np.flatnonzero(still)}
+        motion = random_motion(self.robot, max(60, len(regressor.names)), locked)
+        Y = regressor.matrix(motion)[:, self.moving].reshape(-1, len(regressor.names))
+        return base_parameters(Y, np.arange(len(regressor.names)) >= regressor.inertial)
+
+    def _condition(self, coefficients: Array) -> float:
+        motion = self.motion(coefficients, self._coarse)
+        if motion is None:
+            return np.inf
+        Y = self._regressor.matrix(motion)[:, self.moving][:, :, self._base.independent]
+        columns = (Y / self._weights()).reshape(-1, Y.shape[2])
+        columns = columns / np.maximum(np.linalg.norm(columns, axis=0), 1e-12)
+        eigenvalues = np.linalg.eigvalsh(columns.T @ columns)
+        return float(np.sqrt(eigenvalues[-1] / max(eigenvalues[0], 1e-15)))
+
+    def _weights(self) -> Array:
+        """Torques that count as equally large, joint by joint."""
+        limits = self.robot.effort_limits[self.moving]
+        return np.where(np.isfinite(limits) & (limits > 0), limits, 1.0)[:, None]
+
+    def _result(self, coefficients: Array, first: float) -> Excitation:
+        t = np.arange(0, self.design.duration + 0.5 / self.design.rate, 1 / self.design.rate)
+        motion = self.motion(coefficients, t)
+        assert motion is not None
+        torque = self._torques(motion)
+        moved = _names(self.robot, self.moving)
+        condition = self._condition(coefficients)
+        return Excitation(self.robot, t, motion.q, motion.v, motion.a, torque, condition, first, moved)
+
+
+def _names(robot: Robot, mask: Mask) -> tuple[str, ...]:
+    return tuple(name for name, chosen in zip(robot.joint_names, mask, strict=True) if chosen)
+
+
+def _swell(t: Array, duration: float, ramp: float) -> Sequence[Array]:
+    """0 to 1 to 0 with its derivatives, by quintics at both ends: it starts and ends at rest."""
+    s = np.clip(np.minimum(t, duration - t) / ramp, 0, 1)
+    toward = np.where(t < duration / 2, 1.0, -1.0) / ramp
+    w = s**3 * (10 - 15 * s + 6 * s**2)
+    dw = 30 * s**2 * (1 - s) ** 2 * toward
+    ddw = 60 * s * (1 - s) * (1 - 2 * s) / ramp**2
+    return w[:, None], dw[:, None], ddw[:, None]

@@ -1,0 +1,113 @@
+"""Least squares over recordings of any length: per joint the triangle of [Y y], which adds up."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import qr
+
+from ...arrays import Array, Mask
+
+STRUCTURAL = 1e-9  # relative size below which a column depends on others
+
+
+@dataclass
+class Triangle:
+    """R of the QR decomposition of [Y y] for one joint, and the number of its rows so far."""
+
+    R: Array
+    count: int
+
+    @classmethod
+    def of(cls, Y: Array, y: Array) -> 'Triangle':
+        return cls(_triangle(np.column_stack([Y, y])), len(y))
+
+    def add(self, other: 'Triangle') -> None:
+        self.R = _triangle(np.vstack([self.R, other.R]))
+        self.count += other.count
+
+    def scaled(self, gain: float) -> 'Triangle':
+        """With the measured torque times `gain`."""
+        R = self.R.copy()
+        R[:, -1] *= gain
+        return Triangle(_triangle(R), self.count)
+
+    def left(self, theta: Array) -> float:
+        """Root mean square of y - Y theta [N m]."""
+        return float(np.linalg.norm(self.R[:, -1] - self.R[:, :-1] @ theta) / np.sqrt(max(self.count, 1)))
+
+    def noise(self) -> float:
+        """Standard deviation that no choice of parameters explains [N m]."""
+        Y, y = self.R[:, :-1], self.R[:, -1]
+        scale = _norms(Y)
+        theta, _, rank, _ = np.linalg.lstsq(Y / scale, y, rcond=1e-10)
+        left = float(np.linalg.norm(y - (Y / scale) @ theta))
+        return left / np.sqrt(max(self.count - int(rank), 1))
+
+
+@dataclass(frozen=True)
+class Base:
+    """Combinations of parameters that motion can tell: theta_b + combination @ theta_d."""
+
+    independent: list[int]
+    dependent: list[int]
+    combination: Array
+
+    def value(self, theta: Array) -> Array:
+        return np.asarray(theta[self.independent] + self.combination @ theta[self.dependent])
+
+
+@dataclass(frozen=True)
+class BaseFit:
+    """Base parameters by weighted least squares, their standard deviations, and the condition number."""
+
+    value: Array
+    deviation: Array
+    condition: float  # with every column scaled to length one
+
+
+def base_parameters(Y: Array, preferred: Mask) -> Base:
+    """Rank-revealing QR of a rich regressor (rows, p); `preferred` columns are kept before others.
+
+    Columns that are always zero belong to neither set.
+    """
+    scale = _norms(Y)
+    alive = np.flatnonzero(np.abs(Y).max(axis=0, initial=0.0) > 1e-12)
+    # A heavy weight makes pivoting choose the columns that people know: friction and rotors.
+    weight = np.where(preferred[alive], 1e3, 1.0)
+    columns = Y[:, alive] / scale[alive]
+    _, R, order = qr(columns * weight, mode='economic', pivoting=True)
+    diagonal = np.abs(np.diag(R))
+    rank = int((diagonal > STRUCTURAL * diagonal[0]).sum())
+    chosen, others = np.sort(order[:rank]), np.sort(order[rank:])
+    combination = np.linalg.lstsq(columns[:, chosen], columns[:, others], rcond=None)[0]
+    combination[np.abs(combination) < 1e-9] = 0.0
+    independent, dependent = alive[chosen], alive[others]
+    combination = combination * scale[dependent] / scale[independent][:, None]
+    return Base(independent.tolist(), dependent.tolist(), combination)
+
+
+def stacked(triangles: list[Triangle], noises: Array) -> tuple[Array, Array]:
+    """One triangle of all joints, each weighted by its noise: R (p, p) and z (p,) of |R theta - z|."""
+    rows = np.vstack([t.R / noise for t, noise in zip(triangles, noises, strict=True)])
+    R = _triangle(rows)
+    return R[:, :-1], R[:, -1]
+
+
+def fit_base(R: Array, z: Array, base: Base) -> BaseFit:
+    columns = R[:, base.independent]
+    scale = _norms(columns)
+    u, s, vt = np.linalg.svd(columns / scale, full_matrices=False)
+    inverse = np.where(s > 1e-12 * s[0], 1 / np.maximum(s, 1e-300), 0.0)
+    value = vt.T @ (inverse * (u.T @ z)) / scale
+    deviation = np.sqrt(((vt.T * inverse) ** 2).sum(axis=1)) / scale
+    return BaseFit(value, deviation, float(s[0] / s[-1]) if s[-1] > 0 else float('inf'))
+
+
+def _triangle(rows: Array) -> Array:
+    return np.asarray(np.linalg.qr(rows, mode='r'))
+
+
+def _norms(Y: Array) -> Array:
+    """Length of each column, 1 where it is zero."""
+    norms = np.linalg.norm(Y, axis=0)
+    return np.where(norms > 0, norms, 1.0)

@@ -1,0 +1,1 @@
+"""Recordings as files: rosbag2 storage, messages, joint names."""

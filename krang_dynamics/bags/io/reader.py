@@ -1,0 +1,180 @@
+"""A recording: a rosbag2 folder, or one of its files, of either format."""
+
+import re
+from collections.abc import Collection, Iterator
+from functools import cached_property
+from heapq import heappop, heappush
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from ...errors import BagError, suggestion
+from .storage import Batch, Mcap, Message, Sqlite, Storage, Topic
+
+FOREVER = 2**63 - 1
+LATE = 1_000_000_000  # by which messages of a file may be out of order [ns]
+FORMATS: dict[str, type[Storage]] = {'.mcap': Mcap, '.db3': Sqlite}
+
+
+class Bag:
+    """Topics and messages of a recording; `damage` says in a line each what is wrong with its files."""
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        self._damage: list[str] = []
+        self._files = self._open()
+        self.topics: dict[str, Topic] = {}
+        for file in self._files:
+            self.topics |= file.topics
+        covered = [file for file in self._files if file.stop > file.start]
+        if not self.topics or not covered:
+            raise self._error(['it holds no messages; was anything published while it was recorded?'])
+        self.start = min(file.start for file in covered)  # [ns]
+        self.stop = max(file.stop for file in covered)  # [ns], after the last message
+
+    @property
+    def damage(self) -> list[str]:
+        """What is wrong with the files, as far as they have been read."""
+        return [*self._damage, *(f'{file.path.name}: {what}' for file in self._files for what in file.damage)]
+
+    @property
+    def duration(self) -> float:
+        """Time that the recording covers [s]."""
+        return (self.stop - self.start) * 1e-9
+
+    def messages(self, topics: Collection[str], start: int = 0, stop: int = FOREVER) -> Iterator[Message]:
+        """(topic, time of arrival [ns], CDR) in start <= t < stop, file by file, nearly in order."""
+        for file in self._files:
+            if file.start < stop and file.stop > start:
+                yield from file.messages(topics, start, stop)
+
+    def batches(self, topic: str, start: int = 0, stop: int = FOREVER) -> Iterator[Batch]:
+        """The same of one topic, many messages at once."""
+        for file in self._files:
+            if file.start < stop and file.stop > start:
+                yield from file.batches(topic, start, stop)
+
+    def read(self, topic: str, start: int = 0, stop: int = FOREVER) -> Iterator[tuple[int, Any]]:
+        """(time of arrival [ns], message) of one topic; messages that cannot be decoded are left out."""
+        if topic not in self.topics:
+            raise self.missing_topic(topic)
+        for _, time, data in self.messages((topic,), start, stop):
+            message = self.decode(topic, data)
+            if message is not None:
+                yield time, message
+
+    def decode(self, topic: str, data: bytes) -> Any | None:
+        """A message from its CDR; None, and a note, where it cannot be decoded."""
+        try:
+            return self._types.deserialize_cdr(data, self.topics[topic].type)
+        except Exception as error:  # damaged bytes fail in any way
+            self._note(f'{topic}: a message cannot be decoded ({type(error).__name__}) and was left out')
+            return None
+
+    def in_order(self, topics: Collection[str]) -> Iterator[Message]:
+        """The same as `messages`, in the order of arrival; what is late by more than LATE comes as it can."""
+        waiting: list[tuple[int, int, str, bytes]] = []
+        for count, (topic, time, data) in enumerate(self.messages(topics)):
+            heappush(waiting, (time, count, topic, data))
+            while waiting[0][0] < time - LATE:
+                yield _entry(heappop(waiting))
+        while waiting:
+            yield _entry(heappop(waiting))
+
+    def of_type(self, type_: str) -> list[str]:
+        """Topics of a message type."""
+        return [topic.name for topic in self.topics.values() if topic.type == type_]
+
+    def missing_topic(self, topic: str) -> BagError:
+        return BagError(f'{self.path}: has no topic {topic!r}{suggestion(topic, self.topics)}')
+
+    @cached_property
+    def _types(self) -> Any:
+        """The message types of ROS 2, and those that the recording brings itself."""
+        from rosbags.typesys import Stores, get_types_from_msg, get_typestore
+
+        types = get_typestore(Stores.ROS2_JAZZY)
+        for topic in self.topics.values():
+            if topic.definition and topic.type not in types.types:
+                try:
+                    types.register(get_types_from_msg(topic.definition, topic.type))
+                except Exception as error:  # a definition that cannot be parsed
+                    self._note(f'the type {topic.type} cannot be used: {type(error).__name__}')
+        return types
+
+    # -- opening ---------------------------------------------------------------------------------------
+
+    def _open(self) -> list[Storage]:
+        if not self.path.exists():
+            raise BagError(f'{self.path}: does not exist; give the folder of a rosbag2 recording')
+        paths = self._paths() if self.path.is_dir() else [self.path]
+        problems, files = [], []
+        for path in paths:
+            try:
+                files.append(_open_file(path))
+            except (BagError, OSError) as error:
+                problems.append(_reason(error, path))
+        if not files:
+            raise self._error(problems)
+        for problem in problems:
+            self._note(problem)
+        return files
+
+    def _paths(self) -> list[Path]:
+        """The files of a folder in their order, as the metadata name them, or as they lie there."""
+        there = [path for path in self.path.iterdir() if path.suffix in FORMATS]
+        there.sort(key=lambda path: [int(part) if part.isdigit() else part for part in _parts(path.name)])
+        try:
+            data = yaml.safe_load((self.path / 'metadata.yaml').read_text(encoding='utf-8'))
+            information = data['rosbag2_bagfile_information']
+            named = [self.path / Path(name).name for name in information['relative_file_paths']]
+        except (OSError, ValueError, yaml.YAMLError, KeyError, TypeError):
+            if there:
+                self._note('metadata.yaml is missing or damaged; the files were read without it')
+            named = there
+        if any(path.suffix == '.zstd' for path in named):
+            raise BagError(f'{self.path}: its files are compressed; unpack them first: zstd -d {named[0]}')
+        for path in named:
+            if not path.exists():
+                self._note(f'{path.name} is missing')
+        found = [path for path in named if path.exists()] or there
+        if not found:
+            raise BagError(
+                f'{self.path}: holds no .mcap or .db3 file; give the folder of a rosbag2 recording'
+            )
+        return found
+
+    def _error(self, problems: list[str]) -> BagError:
+        return BagError(f'{self.path}: nothing can be read of it: {"; ".join([*self._damage, *problems])}')
+
+    def _note(self, what: str) -> None:
+        if what not in self._damage:
+            self._damage.append(what)
+
+
+def _open_file(path: Path) -> Storage:
+    with path.open('rb') as file:
+        head = file.read(16)
+    if not head:
+        raise BagError('it is empty')
+    if head.startswith(b'#ROSBAG V'):
+        raise BagError('it is a ROS 1 bag; convert it first: rosbags-convert')
+    for suffix, magic in (('.mcap', b'\x89MCAP0\r\n'), ('.db3', b'SQLite format 3\0')):
+        if head.startswith(magic):
+            return FORMATS[suffix](path)
+    raise BagError('it is neither MCAP nor sqlite3, the formats of rosbag2')
+
+
+def _entry(waiting: tuple[int, int, str, bytes]) -> Message:
+    time, _, topic, data = waiting
+    return topic, time, data
+
+
+def _reason(error: Exception, path: Path) -> str:
+    text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    return f'{path.name}: {text.removeprefix(f"{path}: ")}'
+
+
+def _parts(name: str) -> list[str]:
+    return re.split(r'(\d+)', name)

@@ -1,0 +1,340 @@
+"""The two file formats of rosbag2, read so that a file whose end is missing gives what it has.
+
+rosbags refuses such a file whole. Here every chunk, or row, stands for itself.
+"""
+
+import sqlite3
+import struct
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import closing, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
+
+import numpy as np
+
+from ...arrays import Bytes, Integers
+from ...errors import BagError
+
+Message = tuple[str, int, bytes]  # topic, time of arrival [ns], CDR
+Batch = tuple[Integers, Bytes]  # times of arrival [ns] (K,), and messages of one length (K, bytes)
+
+MAGIC = b'\x89MCAP0\r\n'
+SCHEMA, CHANNEL, MESSAGE, CHUNK, DATA_END = 0x03, 0x04, 0x05, 0x06, 0x0F
+RECORD = struct.Struct('<BQ')  # opcode, length
+MESSAGE_HEAD = struct.Struct('<HIQQ')  # channel, sequence, log time, publish time
+CHUNK_HEAD = struct.Struct('<QQQI')  # first and last log time, size, checksum
+
+
+LOOSE_RUN = 1 << 20  # how many bytes of messages outside chunks are read at once
+
+
+@dataclass(frozen=True)
+class Topic:
+    """A topic of a recording; `definition` is the text of its message type, where the file has it."""
+
+    name: str
+    type: str
+    definition: str = ''
+
+
+class Storage(ABC):
+    """One file: its topics, the time that it covers [ns], and what is wrong with it."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.topics: dict[str, Topic] = {}
+        self.start, self.stop = 0, 0
+        self.damage: list[str] = []
+
+    @abstractmethod
+    def messages(self, topics: Collection[str], start: int, stop: int) -> Iterator[Message]:
+        """Messages that arrived in start <= t < stop [ns], nearly in order; damage ends or shortens them."""
+
+    def batches(self, topic: str, start: int, stop: int) -> Iterator[Batch]:
+        """The messages of one topic, many at once."""
+        yield from batched((time, data) for _, time, data in self.messages((topic,), start, stop))
+
+    def _note(self, what: str) -> None:
+        if what not in self.damage:
+            self.damage.append(what)
+
+
+def batched(messages: Iterable[tuple[int, bytes]]) -> Iterator[Batch]:
+    """Messages with their times of arrival [ns], by length."""
+    groups: dict[int, tuple[list[int], list[bytes]]] = {}
+    for time, data in messages:
+        times, bodies = groups.setdefault(len(data), ([], []))
+        times.append(time)
+        bodies.append(data)
+    for times, bodies in groups.values():
+        yield np.array(times, np.int64), np.frombuffer(b''.join(bodies), np.uint8).reshape(len(bodies), -1)
+
+
+class Chunk(NamedTuple):
+    """A piece of an MCAP file: the times that it covers [ns] and where it is; loose: records as they are."""
+
+    first: int
+    last: int
+    offset: int
+    length: int
+    loose: bool
+
+
+class Mcap(Storage):
+    """MCAP: chunks of messages, each with the times that it covers, found by walking along its records."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        self._channels: dict[int, str] = {}
+        self._schemas: dict[int, tuple[str, str]] = {}
+        self._chunks: list[Chunk] = []
+        with path.open('rb') as file:
+            if file.read(8) != MAGIC:
+                raise BagError(f'{path}: is no MCAP file')
+            self._walk(file)
+        if not self.topics and self._chunks:  # channels live in chunks where the summary is missing
+            for _ in self.messages((), 0, 0):
+                pass
+        if self._chunks:
+            self.start = min(chunk.first for chunk in self._chunks)
+            self.stop = max(chunk.last for chunk in self._chunks) + 1
+
+    def messages(self, topics: Collection[str], start: int, stop: int) -> Iterator[Message]:
+        for records in self._records(start, stop):
+            yield from self._of_records(records, topics, start, stop)
+
+    def batches(self, topic: str, start: int, stop: int) -> Iterator[Batch]:
+        for records in self._records(start, stop):
+            batch = self._even(records, topic)
+            if batch is None:
+                messages = self._of_records(records, (topic,), start, stop)
+                yield from batched((time, data) for _, time, data in messages)
+                continue
+            times, bodies = batch
+            inside = (times >= start) & (times < stop)
+            yield (times, bodies) if inside.all() else (times[inside], bodies[inside])
+
+    def _records(self, start: int, stop: int) -> Iterator[bytes]:
+        """What the chunks hold that have a part in start <= t < stop [ns]."""
+        learn = not self.topics
+        with self.path.open('rb') as file:
+            for chunk in sorted(self._chunks):
+                if learn or (chunk.first < stop and chunk.last >= start):
+                    file.seek(chunk.offset)
+                    data = file.read(chunk.length)
+                    yield data if chunk.loose else self._unpacked(data, chunk.offset)
+
+    def _even(self, data: bytes, topic: str) -> Batch | None:
+        """The messages of a chunk at once where all are of one topic and length; None where they are not."""
+        position, opcode, length = 0, 0, 0
+        while position + RECORD.size <= len(data):
+            opcode, length = RECORD.unpack_from(data, position)
+            if opcode == MESSAGE:
+                break
+            position += RECORD.size + length
+        step = RECORD.size + length
+        count, rest = divmod(len(data) - position, step)
+        head = RECORD.size + MESSAGE_HEAD.size
+        if opcode != MESSAGE or rest or step < head:
+            return None
+        (channel,) = struct.unpack_from('<H', data, position + RECORD.size)
+        records = np.frombuffer(data, np.uint8, offset=position).reshape(count, step)
+        if self._channels.get(channel) != topic or (records[:, :11] != records[0, :11]).any():
+            return None
+        times = np.ascontiguousarray(records[:, 15:23]).view('<u8')[:, 0].astype(np.int64)
+        return times, records[:, head:]
+
+    def _walk(self, file: BinaryIO) -> None:
+        """Notice chunks and channels up to the end of the file, or to where it is torn."""
+        size = file.seek(0, 2)
+        position = file.seek(8)
+        while position < size:
+            file.seek(position)
+            head = file.read(RECORD.size)
+            if len(head) < RECORD.size:
+                if head != MAGIC:
+                    self._note('its end is missing')
+                return
+            opcode, length = RECORD.unpack(head)
+            begin, position = position + RECORD.size, position + RECORD.size + length
+            if position > size:
+                self._note('its end is missing')
+                length = size - begin
+            if opcode == CHUNK and length >= 40:
+                first, last, _, _ = CHUNK_HEAD.unpack(file.read(CHUNK_HEAD.size))
+                if last >= first:
+                    self._chunks.append(Chunk(first, last, begin, length, False))
+            elif opcode in (SCHEMA, CHANNEL):
+                self._describe(opcode, file.read(length))
+            elif opcode == MESSAGE and length >= MESSAGE_HEAD.size:
+                _, _, time, _ = MESSAGE_HEAD.unpack(file.read(MESSAGE_HEAD.size))
+                self._add_loose(time, begin - RECORD.size, RECORD.size + length)
+            elif not 0 < opcode < 0x10:
+                self._note(f'no record begins at byte {begin}')
+                return
+
+    def _add_loose(self, time: int, offset: int, length: int) -> None:
+        """A message outside chunks joins the run of such messages before it."""
+        last = self._chunks[-1] if self._chunks else None
+        if last and last.loose and last.offset + last.length == offset and last.length < LOOSE_RUN:
+            first, latest = min(last.first, time), max(last.last, time)
+            self._chunks[-1] = Chunk(first, latest, last.offset, last.length + length, True)
+        else:
+            self._chunks.append(Chunk(time, time, offset, length, True))
+
+    def _unpacked(self, data: bytes, offset: int) -> bytes:
+        """The records of a chunk; of a torn one those that are there."""
+        _, _, size, checksum = CHUNK_HEAD.unpack_from(data)
+        begin = CHUNK_HEAD.size + 4 + struct.unpack_from('<I', data, CHUNK_HEAD.size)[0] + 8
+        compression = data[CHUNK_HEAD.size + 4 : begin - 8].decode('ascii', 'replace')
+        (packed,) = struct.unpack_from('<Q', data, begin - 8)
+        if len(data) - begin < packed:
+            return _torn(data[begin:], compression)
+        try:
+            return _whole(data[begin : begin + packed], compression, size, checksum)
+        except Exception as error:  # every decompressor has errors of its own
+            self._note(f'the chunk at byte {offset} is damaged ({error}) and was left out')
+            return b''
+
+    def _of_records(self, data: bytes, topics: Collection[str], start: int, stop: int) -> Iterator[Message]:
+        wanted = {number: name for number, name in self._channels.items() if name in topics}
+        position, end = 0, len(data)
+        record, head = RECORD.unpack_from, MESSAGE_HEAD.unpack_from
+        skip = RECORD.size + MESSAGE_HEAD.size
+        while position + RECORD.size <= end:
+            opcode, length = record(data, position)
+            following = position + RECORD.size + length
+            if following > end:
+                return
+            if opcode == MESSAGE:
+                channel, _, time, _ = head(data, position + RECORD.size)
+                if channel in wanted and start <= time < stop:
+                    yield wanted[channel], time, data[position + skip : following]
+            elif opcode in (SCHEMA, CHANNEL):
+                self._describe(opcode, data[position + RECORD.size : following])
+                wanted = {number: name for number, name in self._channels.items() if name in topics}
+            position = following
+
+    def _describe(self, opcode: int, data: bytes) -> None:
+        """Learn a schema or a channel."""
+        try:
+            (number,) = struct.unpack_from('<H', data)
+            if opcode == SCHEMA:
+                name, _, definition = _strings(data, 2, 3)
+                self._schemas[number] = name, definition
+            else:
+                schema, definition = self._schemas.get(struct.unpack_from('<H', data, 2)[0], ('', ''))
+                topic, _ = _strings(data, 4, 2)
+                self._channels[number] = topic
+                self.topics[topic] = Topic(topic, schema, definition)
+        except (struct.error, UnicodeDecodeError):
+            self._note('a description of a topic is damaged')
+
+
+def _whole(data: bytes, compression: str, size: int, checksum: int) -> bytes:
+    from rosbags.rosbag2.storage_mcap import decompress
+
+    return bytes(decompress(data, compression, size, checksum))
+
+
+def _torn(data: bytes, compression: str) -> bytes:
+    """What can be unpacked of the beginning of a chunk."""
+    if compression == '':
+        return data
+    try:
+        if compression == 'lz4':
+            from lz4.frame import LZ4FrameDecompressor
+
+            return bytes(LZ4FrameDecompressor().decompress(data))
+        return bytes(_zstd().ZstdDecompressor().decompress(data))
+    except Exception:  # nothing of it can be read
+        return b''
+
+
+def _zstd() -> Any:
+    try:
+        from compression import zstd  # type: ignore[import-not-found, unused-ignore]
+    except ImportError:
+        from backports import zstd
+    return zstd
+
+
+def _strings(data: bytes, position: int, count: int) -> list[str]:
+    found = []
+    for _ in range(count):
+        (length,) = struct.unpack_from('<I', data, position)
+        found.append(data[position + 4 : position + 4 + length].decode())
+        position += 4 + length
+    return found
+
+
+class Sqlite(Storage):
+    """sqlite3: a table of topics and one of messages."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        with closing(self._connect()) as connection:
+            try:
+                rows = connection.execute('SELECT id, name, type FROM topics ORDER BY id').fetchall()
+            except sqlite3.DatabaseError as error:
+                raise BagError(f'{path}: is no rosbag2 database: {error}') from None
+            self._numbers = {name: number for number, name, _ in rows}
+            definitions = self._definitions(connection)
+            self.topics = {name: Topic(name, type_, definitions.get(type_, '')) for _, name, type_ in rows}
+            try:
+                span = connection.execute('SELECT min(timestamp), max(timestamp) FROM messages').fetchone()
+            except sqlite3.DatabaseError as error:
+                self._note(str(error))
+                span = self._span(connection)
+        if span[0] is not None:
+            self.start, self.stop = span[0], span[1] + 1
+
+    def messages(self, topics: Collection[str], start: int, stop: int) -> Iterator[Message]:
+        names = {self._numbers[topic]: topic for topic in topics if topic in self._numbers}
+        marks = ','.join('?' * len(names))
+        query = (
+            'SELECT topic_id, timestamp, data FROM messages '
+            f'WHERE timestamp >= ? AND timestamp < ? AND topic_id IN ({marks})'
+        )
+        # A damaged index must not hide the rows: without ORDER BY the table itself is read.
+        query += '' if self.damage else ' ORDER BY timestamp'
+        with closing(self._connect()) as connection:
+            if self.damage:
+                query = query.replace('messages', 'messages NOT INDEXED')
+            try:
+                for number, time, data in connection.execute(query, (start, stop, *names)):
+                    if isinstance(data, bytes):  # a torn page reads as NULL
+                        yield names[number], time, data
+            except sqlite3.DatabaseError as error:
+                self._note(str(error))
+
+    def _connect(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(f'file:{self.path}?immutable=1', uri=True)
+        # Without this, a file that is shorter than it says is refused whole. Nothing is written.
+        with suppress(sqlite3.DatabaseError):  # what is no database says so when it is asked for more
+            connection.execute('PRAGMA writable_schema = ON')
+        return connection
+
+    @staticmethod
+    def _definitions(connection: sqlite3.Connection) -> dict[str, str]:
+        try:
+            query = 'SELECT topic_type, encoded_message_definition FROM message_definitions'
+            return dict(connection.execute(query).fetchall())
+        except sqlite3.DatabaseError:  # files before Iron have no such table
+            return {}
+
+    @staticmethod
+    def _span(connection: sqlite3.Connection) -> tuple[int | None, int | None]:
+        """First and last time of the rows that can be read."""
+        low: int | None = None
+        high: int | None = None
+        try:
+            query = "SELECT timestamp FROM messages NOT INDEXED WHERE typeof(data) = 'blob'"
+            for (time,) in connection.execute(query):
+                low = time if low is None else min(low, time)
+                high = time if high is None else max(high, time)
+        except sqlite3.DatabaseError:
+            pass
+        return low, high

@@ -1,0 +1,1 @@
+"""A recording through the controller again, offline."""

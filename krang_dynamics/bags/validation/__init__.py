@@ -1,0 +1,1 @@
+"""Measured torque against the model."""

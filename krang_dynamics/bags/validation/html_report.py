@@ -1,0 +1,162 @@
+"""Reports: one HTML file each, with its plots inside."""
+
+import base64
+import html
+import io
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ...errors import KrangError
+from ..identification.identification import Identification
+from .validation import Validation
+
+STYLE = """
+body { font: 15px/1.5 system-ui, sans-serif; max-width: 72em; margin: 2em auto; color: #222 }
+table { border-collapse: collapse; margin: 1em 0 } td, th { padding: .2em .8em }
+td { text-align: right; font-variant-numeric: tabular-nums } td:first-child, th { text-align: left }
+img { max-width: 100% } .warning { color: #a40000 }
+"""
+COLOURS = {'measured': '#222', 'predicted': '#d62728', 'gravity': '#9ecae1', 'before': '#9ecae1'}
+
+
+def validation_html(result: Validation) -> str:
+    """The whole report of `krang validate`."""
+    head = f'{result.robot} against {result.bag}'
+    parts = [
+        f'<p>{_text(result.topic)}, {result.duration:.1f} s. {_text(result.filtering)}.</p>',
+        *(f'<p class="warning">{_text(hint)}</p>' for hint in result.hints),
+        '<h2>The recording</h2>',
+        _lines(result.check),
+        '<h2>Measured against predicted torque</h2>',
+        *(
+            f'<h3>{title}</h3>' + _figures(result, level)
+            for level, title in (
+                ('gravity', 'Gravity alone'),
+                ('inverse_dynamics', 'Inverse dynamics'),
+                ('rotor', 'With rotor inertia'),
+                ('friction', 'With friction: the whole model'),
+            )
+        ),
+        '<h2>Worst moments</h2>',
+        _rows(
+            ['joint', 'time [s]: error [N m]'],
+            [
+                [name, ', '.join(f'{t:.2f}: {e:.3g}' for t, e in moments)]
+                for name, moments in result.worst.items()
+            ],
+        ),
+    ]
+    if result.wrenches:
+        parts.append(
+            '<h2>Measured wrenches</h2><p>J^T f against what the model leaves, and the observer.</p>'
+        )
+        rows = [
+            [name, *(f'{x:.3g}' for f in kinds.values() for x in (f.rmse, f.correlation))]
+            for name, kinds in result.wrenches.items()
+        ]
+        parts.append(_rows(['joint', 'RMSE', 'correlation', 'observer RMSE', 'correlation'], rows))
+    parts += ['<h2>Over time</h2>', *(_plot(result, name) for name in result.joints)]
+    return _page(head, parts)
+
+
+def identification_html(result: Identification) -> str:
+    """The whole report of `krang identify`: before and after."""
+    parts = [
+        f'<p>Used: {_text(result.used)}. {len(result.base.independent)} base parameters of '
+        f'{len(result.names)}, condition number {result.base_fit.condition:.3g}.</p>'
+    ]
+    if result.before:
+        parts += [
+            f'<h2>On what was held out</h2><p>{_text(result.held_out)}</p>',
+            _rows(
+                ['joint', 'RMSE before [N m]', 'after', 'noise'],
+                [
+                    [name, f'{a:.4g}', f'{b:.4g}', f'{result.noise.get(name, np.nan):.4g}']
+                    for name, (a, b) in result.rmse().items()
+                ],
+            ),
+        ]
+    rows = [
+        [name, f'{a:.5g}', f'{b:.5g}', f'{d:.2g}']
+        for name, a, b, d in zip(result.names, result.prior, result.theta, result.deviation, strict=True)
+    ]
+    parts += [
+        '<h2>Parameters, physically consistent</h2>',
+        _rows(['parameter', 'before', 'after', 'deviation'], rows),
+        '<h2>Base parameters, by least squares alone</h2>',
+        _rows(
+            ['base parameter', 'value', 'deviation'],
+            [[name, f'{value:.5g}', f'{deviation:.2g}'] for name, value, deviation in result.base_table()],
+        ),
+    ]
+    for before, after in zip(result.before, result.after, strict=True):
+        parts.append(f'<h2>{_text(after.bag)} over time</h2>')
+        parts += [_plot(after, name, before) for name in after.joints]
+    return _page(f'Identification of {result.robot.name}', parts)
+
+
+def _plot(result: Validation, joint: str, before: Validation | None = None) -> str:
+    """Torque and what is left of it over time, as an image within the page."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise KrangError('matplotlib is not installed; pip install matplotlib') from None
+    series, j = result.series, result.names.index(joint)
+    measured, predicted = series.measured[:, j], series.predicted['friction'][:, j]
+    figure = Figure(figsize=(11, 4), layout='constrained')
+    above, below = figure.subplots(2, 1, sharex=True, height_ratios=(2, 1))
+    above.plot(series.t, measured, color=COLOURS['measured'], lw=1, label='measured')
+    if before is None:
+        gravity = series.predicted['gravity'][:, j]
+        above.plot(series.t, gravity, color=COLOURS['gravity'], lw=1, label='gravity alone')
+    else:
+        earlier = before.series.measured[:, j] - before.series.predicted['friction'][:, j]
+        below.plot(before.series.t, earlier, color=COLOURS['before'], lw=0.8, label='before')
+    above.plot(series.t, predicted, color=COLOURS['predicted'], lw=1, label='the whole model')
+    below.plot(series.t, measured - predicted, color=COLOURS['predicted'], lw=0.8, label='left')
+    above.set_ylabel('N m')
+    below.set_ylabel('left [N m]')
+    below.set_xlabel('s')
+    above.set_title(joint)
+    above.legend(loc='upper right', fontsize='small')
+    return _image(figure)
+
+
+def _image(figure: Any) -> str:
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format='png', dpi=80)
+    return f'<img alt="" src="data:image/png;base64,{base64.b64encode(buffer.getvalue()).decode()}">'
+
+
+def _figures(result: Validation, level: str) -> str:
+    rows = []
+    for name, levels in result.joints.items():
+        f = levels[level]
+        rows.append([name, *(f'{x:.4g}' for x in (f.rmse, f.correlation, f.r2, f.bias))])
+    return _rows(['joint', 'RMSE [N m]', 'correlation', 'r2', 'bias [N m]'], rows)
+
+
+def _rows(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    head = ''.join(f'<th>{_text(cell)}</th>' for cell in header)
+    body = ''.join('<tr>' + ''.join(f'<td>{_text(cell)}</td>' for cell in row) + '</tr>' for row in rows)
+    return f'<table><tr>{head}</tr>{body}</table>'
+
+
+def _lines(lines: Sequence[str]) -> str:
+    items = (
+        f'<li{" class=warning" if line[0] == "!" else ""}>{_text(line.lstrip("! "))}</li>' for line in lines
+    )
+    return f'<ul>{"".join(items)}</ul>'
+
+
+def _page(title: str, parts: Sequence[str]) -> str:
+    head = f'<meta charset="utf-8"><title>{_text(title)}</title><style>{STYLE}</style>'
+    return (
+        f'<!doctype html><html><head>{head}</head><body><h1>{_text(title)}</h1>{"".join(parts)}</body></html>'
+    )
+
+
+def _text(value: str) -> str:
+    return html.escape(value)

@@ -1,0 +1,50 @@
+"""Torques that the model expects of a motion, in four steps from gravity alone to everything it knows."""
+
+import numpy as np
+import pinocchio as pin
+
+from ...arrays import Array
+from ...robot.model import Robot
+from .filtering import Motion
+
+LEVELS = ('gravity', 'inverse_dynamics', 'rotor', 'friction')
+
+
+class Predictor:
+    """Evaluates a robot along motions without the checks that single calls make."""
+
+    def __init__(self, robot: Robot) -> None:
+        self.robot = robot
+        self._model, self._data = robot.model, robot.model.createData()
+        self._rotors = robot.rotor_inertia()
+
+    def torques(self, motion: Motion) -> dict[str, Array]:
+        """Q; A a + C v + Q without rotors; with rotors; with friction: each (K, n) [N m]."""
+        joints, model, data = self.robot.joint_map, self._model, self._data
+        q, v, a = motion.q, motion.v, motion.a
+        if not joints.is_identity:
+            q, v, a = q @ joints.G.T + joints.offset, v @ joints.G.T, a @ joints.G.T
+        gravity, motion_torque = np.empty_like(q), np.empty_like(q)
+        for x, out in zip(q, gravity, strict=True):
+            out[:] = pin.computeGeneralizedGravity(model, data, x)
+        for x, dx, ddx, out in zip(q, v, a, motion_torque, strict=True):
+            out[:] = pin.rnea(model, data, x, dx, ddx)
+        gravity, rotor = joints.force(gravity), joints.force(motion_torque)
+        rigid = rotor - motion.a @ self._rotors
+        levels = (gravity, rigid, rotor, rotor + self.robot.friction.torque(motion.v))
+        return dict(zip(LEVELS, self._at_motors(motion.q, levels), strict=True))
+
+    def _at_motors(self, q: Array, levels: tuple[Array, ...]) -> tuple[Array, ...]:
+        """Wheels that roll pass their load on: u of [E -J^T] (u, lambda) = tau, 0 where nothing drives."""
+        robot = self.robot
+        if not robot.config.rolling:
+            return levels
+        E = robot.actuation_matrix()
+        motors = tuple(np.zeros_like(level) for level in levels)
+        for k, x in enumerate(q):
+            columns = np.hstack([E, -robot.constraint_jacobian(x).T])
+            loads = np.column_stack([level[k] for level in levels])
+            u = np.linalg.lstsq(columns, loads, rcond=None)[0][: E.shape[1]]
+            for torque, load in zip(motors, u.T, strict=True):
+                torque[k] = E @ load
+        return motors

@@ -1,0 +1,226 @@
+"""A recording as the joints of one robot: positions, velocities and torques over time, window by window."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from itertools import islice
+
+import numpy as np
+
+from ...arrays import Array, Integers, Mask
+from ...errors import BagError, ConfigError, UnknownNameError
+from ...robot.config import Unit
+from ...robot.consistency import NEEDED_CONSTANTS
+from ...robot.model import Robot
+from ...robot.motor import Motors
+from ..io.joint_names import hint, renamed
+from ..io.joint_state_codec import TYPE, JointStates, decode
+from ..io.reader import Bag
+from ..io.storage import batched
+
+WINDOW = 30_000  # samples that are held at once
+PEEK = 500  # messages that tell which joints there are
+
+Window = tuple[int, int]  # time of arrival, start <= t < stop [ns]
+
+
+def none() -> Integers:
+    return np.zeros(0, np.int64)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How to read a recording: its topic, new names, joints that stand still, and what effort holds."""
+
+    topic: str | None = None
+    maps: tuple[str, ...] = ()
+    locked: Mapping[str, float] = field(default_factory=dict)  # [rad, m]
+    unit: Unit = 'torque'
+    gains: Mapping[str, float] = field(default_factory=dict)  # by joint: torque per recorded torque
+    offsets: Mapping[str, float] = field(default_factory=dict)  # and what is to be taken off [N m]
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Raw samples over joint_names: t [s] rises strictly; NaN where a velocity was not measured."""
+
+    t: Array
+    arrival: Integers  # [ns]
+    q: Array
+    v: Array
+    effort: Array  # [N m]
+    # What was left out, by time of arrival [ns].
+    repeated: Integers = field(default_factory=none)  # the stamp came before
+    backward: Integers = field(default_factory=none)  # the stamp went back
+    lost: Integers = field(default_factory=none)  # could not be decoded
+    incomplete: Integers = field(default_factory=none)  # a number is missing
+
+    def part(self, begin: int, end: int) -> 'Samples':
+        rows = slice(begin, end)
+        return Samples(self.t[rows], self.arrival[rows], self.q[rows], self.v[rows], self.effort[rows])
+
+
+class Recording:
+    """Joint states of a bag by the robot's names; `measured` are the joints whose torque was recorded."""
+
+    def __init__(self, bag: Bag, robot: Robot, reading: Reading) -> None:
+        self.bag, self.robot, self.reading = bag, robot, reading
+        self.topic = self._find_topic()
+        peeked = [(time, data) for _, time, data in islice(bag.messages([self.topic]), PEEK)]
+        states, _ = decode(batched(peeked))
+        if not states:
+            raise BagError(f'{bag.path}: {self.topic} holds no joint state that can be read')
+        self._names = self._match([name for group in states for name in group.names])
+        self._origin = int(np.median(np.concatenate([_stamps(group) - group.arrival for group in states])))
+        self._origin += bag.start
+        duration = (peeked[-1][0] - peeked[0][0]) * 1e-9
+        self.rate = (max(len(group) for group in states) - 1) / duration if duration > 0 else 0.0  # [Hz]
+        self._motors = self._make_motors()
+        moves = [name not in reading.locked for name in robot.joint_names]
+        driven = [robot.config.joints[name].driven for name in robot.joint_names]
+        self.moving = np.array(moves)
+        self.measured = np.array(moves) & np.array(driven)
+        self._spins = np.array([robot.urdf.joints[name].type == 'continuous' for name in robot.joint_names])
+        self._check_efforts(states)
+
+    def windows(self, start: float = 0.0, stop: float = 1.0) -> list[Window]:
+        """The recording, or the part of it between two shares of its duration, in pieces."""
+        first, last = (
+            self.bag.start + round(share * (self.bag.stop - self.bag.start)) for share in (start, stop)
+        )
+        count = max(1, round((last - first) * 1e-9 * self.rate / WINDOW))
+        edges = np.linspace(0, last - first, count + 1).astype(np.int64) + first
+        return list(zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True))
+
+    def samples(self, start: int, stop: int) -> Samples:
+        """Samples that arrived in start <= t < stop [ns]; further publishers are interpolated."""
+        states, lost = decode(self.bag.batches(self.topic, start, stop))
+        states = [group for group in states if set(group.names) & set(self._names.values())]
+        n = self.robot.nv
+        if not states:
+            empty = np.zeros((0, n))
+            return Samples(np.zeros(0), none(), empty, empty, empty, lost=lost)
+        states.sort(key=lambda group: (-len(set(group.names) & set(self._names.values())), -len(group)))
+        t = [np.float64(1e-9) * (_stamps(group) - self._origin) for group in states]
+        rising = [_rising(times) for times in t]
+        K = int(rising[0].sum())
+        values = np.full((3, K, n), np.nan)
+        for group, times, keep in reversed(list(zip(states, t, rising, strict=True))):
+            self._fill(values, group, times, keep, t[0][rising[0]])
+        arrival, keep = states[0].arrival, rising[0]
+        again = np.isin(t[0], t[0][keep]) & ~keep
+        samples = self._completed(t[0][keep], arrival[keep], values)
+        return replace(samples, repeated=arrival[again], backward=arrival[~keep & ~again], lost=lost)
+
+    # -- inside ----------------------------------------------------------------------------------------
+
+    def _fill(self, values: Array, group: JointStates, times: Array, keep: Mask, t: Array) -> None:
+        """Write the joints of one publisher at the times t of the first."""
+        joints = [i for i, name in enumerate(self.robot.joint_names) if self._names.get(name) in group.names]
+        columns = [group.names.index(self._names[self.robot.joint_names[i]]) for i in joints]
+        own = len(t) == int(keep.sum()) and np.array_equal(times[keep], t)
+        for value, source in zip(values, (group.position, group.velocity, group.effort), strict=True):
+            if own:
+                value[:, joints] = (source if keep.all() else source[keep])[:, columns]
+                continue
+            for i, column in zip(joints, columns, strict=True):
+                value[:, i] = np.interp(t, times[keep], source[keep, column], left=np.nan, right=np.nan)
+
+    def _completed(self, t: Array, arrival: Integers, values: Array) -> Samples:
+        """Locked and passive joints filled in, effort in N m, rows with a number missing left out."""
+        q, v, effort = values
+        for i, name in enumerate(self.robot.joint_names):
+            if name in self.reading.locked:
+                q[:, i], v[:, i], effort[:, i] = self.reading.locked[name], 0.0, 0.0
+            elif not self.measured[i]:
+                effort[:, i] = 0.0  # nothing drives it
+        if self._motors is not None:
+            effort = self._motors.torque(effort, np.nan_to_num(v))
+        if self.reading.gains or self.reading.offsets:
+            gains, offsets, names = self.reading.gains, self.reading.offsets, self.robot.joint_names
+            effort = effort * [gains.get(name, 1.0) for name in names]
+            effort = effort - [offsets.get(name, 0.0) for name in names]
+        whole = np.isfinite(q).all(axis=1) & np.isfinite(effort).all(axis=1)
+        incomplete = arrival[~whole]
+        if len(incomplete):
+            t, arrival, q, v, effort = t[whole], arrival[whole], q[whole], v[whole], effort[whole]
+        if self._spins.any():
+            q[:, self._spins] = np.unwrap(q[:, self._spins], axis=0)
+        return Samples(t, arrival, q, v, effort, incomplete=incomplete)
+
+    def _find_topic(self) -> str:
+        found = self.bag.of_type(TYPE)
+        topic = self.reading.topic
+        if topic is not None:
+            if topic not in self.bag.topics:
+                raise self.bag.missing_topic(topic)
+            if topic not in found:
+                raise BagError(f'{self.bag.path}: {topic} is {self.bag.topics[topic].type}, not {TYPE}')
+            return topic
+        if not found:
+            raise BagError(
+                f'{self.bag.path}: has no topic of type {TYPE}; it holds {", ".join(self.bag.topics)}'
+            )
+        if len(found) == 1:
+            return found[0]
+        usual = [name for name in found if name.rstrip('/').endswith('joint_states')]
+        if len(usual) == 1:
+            return usual[0]
+        raise BagError(f'{self.bag.path}: choose one of its joint states by --topic: {", ".join(found)}')
+
+    def _match(self, names: list[str]) -> dict[str, str]:
+        """By joint of the robot: its name in the recording."""
+        for name in self.reading.locked:
+            if name not in self.robot.joint_names:
+                raise UnknownNameError('joint to lock', name, self.robot.joint_names)
+        theirs = {ours: name for name, ours in renamed(dict.fromkeys(names), self.reading.maps).items()}
+        wanted = [name for name in self.robot.joint_names if name not in self.reading.locked]
+        missing = [name for name in wanted if name not in theirs]
+        if missing:
+            unused = [name for ours, name in theirs.items() if ours not in self.robot.joint_names]
+            raise BagError(
+                f'{self.bag.path}: {self.topic} lacks {", ".join(map(repr, missing))}; it has '
+                f'{", ".join(dict.fromkeys(names))}{hint(missing, unused)}; or --lock JOINT=VALUE, '
+                'or --remove-subtree LINK'
+            )
+        return {name: theirs[name] for name in wanted}
+
+    def _make_motors(self) -> Motors | None:
+        unit, joints = self.reading.unit, self.robot.config.joints
+        if unit == 'torque':
+            return None
+        for name, joint in joints.items():
+            for constant in NEEDED_CONSTANTS[unit]:
+                if joint.driven and getattr(joint.motor, constant) is None:
+                    raise ConfigError(
+                        f'joints.{name}.motor.{constant} is missing; effort given as {unit} needs it'
+                    )
+        return Motors(list(joints.values()), unit)
+
+    def _check_efforts(self, states: list[JointStates]) -> None:
+        lacking = []
+        for joint, measured in zip(self.robot.joint_names, self.measured, strict=True):
+            name = self._names.get(joint)
+            groups = [group for group in states if name in group.names]
+            if measured and not any(
+                np.isfinite(group.effort[:, group.names.index(str(name))]).any() for group in groups
+            ):
+                lacking.append(str(name))
+        if lacking:
+            raise BagError(
+                f'{self.bag.path}: {self.topic} has no effort of {", ".join(lacking)}; record it with effort'
+            )
+
+
+def _stamps(states: JointStates) -> Integers:
+    """Times of the measurements [ns]; a stamp of 0 means the time of arrival."""
+    unset = states.stamp == 0
+    if not unset.any():
+        return states.stamp
+    offset = 0 if unset.all() else int(np.median((states.stamp - states.arrival)[~unset]))
+    return np.where(unset, states.arrival + offset, states.stamp)
+
+
+def _rising(t: Array) -> Mask:
+    """Samples that are later than all before them."""
+    latest = np.maximum.accumulate(t)
+    return np.asarray(np.concatenate([[True], t[1:] > latest[:-1]]))

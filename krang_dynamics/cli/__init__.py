@@ -1,0 +1,1 @@
+"""The command `krang`: one file per command."""

@@ -1,0 +1,180 @@
+"""What a guard looks at in every command: order, length, limits and rate."""
+
+from dataclasses import dataclass
+from math import inf
+
+import numpy as np
+
+from ..arrays import FLOAT64, Array, is_finite
+from ..robot.model import Robot
+from ..safety.limits import Limits
+from ..safety.modes import Fault
+from .drivers import Drivers
+
+JITTER = 0.03  # by how much one command may be later than another; a controller rates a step for 0.02 [s]
+GRACE = 1.0  # in which the controller learns of a limit that was lowered here [s]
+UNSEEN = 0.1  # part of its speed limit by which a joint may be faster than it was lately
+FASTEST = 1e3  # of a joint without a speed limit [rad/s]
+ROUNDING = 1e-9  # relative
+
+
+@dataclass(frozen=True)
+class Command:
+    """What the controller sent: the drivers' unit, the order of their names."""
+
+    values: Array
+    label: str  # the names as the sender has them, with commas; '' where it does not say
+    arrival: float  # steady [s]
+
+
+class CommandCheck:
+    """Whether a command is one that a controller within its limits could have sent.
+
+    Torque and current say what torque is meant. Volts mean a torque at the speed that the controller saw:
+    one that the joint had lately, or nearly, but not quite the one seen here. So volts are within the
+    limits if at one of these speeds they are. And the torque meant is, of those that they give at these
+    speeds, the nearest to the one meant before: it must keep the rate, and what the motor really gives is
+    never further from it than these speeds are apart.
+    """
+
+    def __init__(self, robot: Robot, drivers: Drivers, limits: Limits) -> None:
+        self._joint_names = robot.joint_names
+        self._drivers = drivers
+        self._limits = limits
+        self._label = ','.join(drivers.names)
+        # Several drivers of one joint must agree; with volts, the supply may forbid it.
+        self._shares = len(drivers.names) > len(drivers.joints) and drivers.unit != 'voltage'
+        self._has_drag = bool(robot.motors.drag.any())
+        self._zero = np.zeros(robot.nv)
+        self._meant: Array | None = None  # torque of the last command [N m], None: nothing is in flight
+        self._standing = self._zero  # the torque that it would give at rest [N m]
+        self._may_begin = True  # whether the last command was zero, as at the end of a stop
+        self._allowance = self._zero  # by how much the torque may change at once [N m]
+        self._ceiling = self._effort = limits.effort  # what torque must not exceed, and its limit [N m]
+        self._lowered = -inf  # when that limit was last lowered [s]
+        self._speeds = SpeedRange(robot.nv)
+        self._time = -inf  # of the last step [s]
+
+    def forget(self) -> None:
+        """Nothing is in flight."""
+        self._meant = None
+
+    def follow(self, command: Array, torque: Array) -> None:
+        """The guard itself sends this: another command must go on from here."""
+        self._remember(command, torque, self._drivers.torque(command, self._zero))
+        self._allowance = self._zero
+
+    def go_on(self, now: float, v: Array, span: float) -> None:
+        """Time has gone on; v [rad/s] is the present speed, and all those of the last `span` [s] count."""
+        limits = self._limits
+        dt = max(0.0, now - self._time)
+        rate = np.maximum(limits.effort_rate, limits.stop_rate)
+        self._most = JITTER * rate
+        self._allowance = np.minimum(self._allowance + rate * min(dt, JITTER), self._most)
+        self._lower_ceiling(now, dt)
+        self._v = self._slowest = self._fastest = v
+        if self._has_drag:
+            slowest, fastest = self._speeds.take(now, v, span)
+            unseen = np.minimum(UNSEEN * limits.velocity, FASTEST)
+            self._slowest, self._fastest = slowest - unseen, fastest + unseen
+        self._time = now
+
+    def _lower_ceiling(self, now: float, dt: float) -> None:
+        """A limit below the present torque is reached at the stop rate, once the controller has it too."""
+        limits = self._limits
+        if self._meant is None:
+            self._ceiling = limits.effort
+        elif limits.effort is not self._effort:
+            within_reach = np.minimum(self._ceiling, np.abs(self._meant) + self._most)
+            self._ceiling = np.maximum(limits.effort, within_reach)
+            self._lowered = now if (limits.effort < self._effort).any() else self._lowered
+        elif now - self._lowered > GRACE:
+            self._ceiling = np.maximum(limits.effort, self._ceiling - limits.stop_rate * dt)
+        self._effort = limits.effort
+
+    def wrong(self, command: Command, measured: Array) -> Fault | None:
+        """What is wrong with the next command; it is the last one from now on if nothing is.
+
+        `measured` effort [N m] is where a controller begins that is enabled again.
+        """
+        reason = (
+            self._malformed(command) or self._beyond(command.values) or self._jump(command.values, measured)
+        )
+        return None if reason is None else Fault('command', reason)
+
+    def _malformed(self, command: Command) -> str | None:
+        values, names = command.values, self._drivers.names
+        if not isinstance(values, np.ndarray) or values.dtype != FLOAT64 or values.shape != (len(names),):
+            return f'{np.size(values)} numbers for {len(names)} drivers: {self._label}'
+        if command.label not in ('', self._label):
+            return f'it is for {command.label!r}, but the drivers are {self._label!r}'
+        if not is_finite(values):
+            i = int(np.argmin(np.isfinite(values)))
+            return f'driver {names[i]!r}: {values[i]} is not finite'
+        return None
+
+    def _beyond(self, values: Array) -> str | None:
+        """Compared in the drivers' unit, where the supply counts too."""
+        if not values.any():  # the end of a stop, after which a motor may still turn
+            return None
+        drivers, ceiling = self._drivers, self._ceiling
+        ends = drivers.command(-ceiling, self._slowest), drivers.command(ceiling, self._fastest)
+        low, high = np.minimum(*ends), np.maximum(*ends)
+        room = ROUNDING * np.maximum(np.abs(low), np.abs(high))
+        beyond = (values < low - room) | (values > high + room)
+        if beyond.any():
+            i = int(np.argmax(beyond))
+            return f'driver {drivers.names[i]!r}: {values[i]:.6g} is outside {low[i]:.6g} .. {high[i]:.6g}'
+        if self._shares:
+            share = drivers.command(drivers.torque(values, self._zero), self._zero)
+            uneven = np.abs(values - share) > ROUNDING * np.abs(values).max()
+            if uneven.any():
+                i = int(np.argmax(uneven))
+                return f'driver {drivers.names[i]!r}: {values[i]:.6g} is not its share, {share[i]:.6g}'
+        return None
+
+    def _jump(self, values: Array, measured: Array) -> str | None:
+        """A leaky bucket: what changes at once must have been allowed, joint by joint, in the time before."""
+        drivers = self._drivers
+        standing = low = high = drivers.torque(values, self._zero)
+        if self._has_drag:
+            low, high = drivers.torque(values, self._fastest), drivers.torque(values, self._slowest)
+        if self._meant is None:
+            self._allowance = self._most
+            self._remember(values, drivers.torque(values, self._v), standing)
+            return None
+        meant = np.minimum(np.maximum(self._meant, low), high)
+        # Volts that stay as they are jump no more than speeds do, whatever torque was meant and not possible.
+        change = np.minimum(np.abs(meant - self._meant), np.abs(standing - self._standing))
+        if not values.any():
+            change, meant = np.minimum(change, np.abs(self._meant)), self._zero
+        if self._may_begin:
+            begin = np.clip(measured, -self._ceiling, self._ceiling)
+            change = np.fmin(change, np.abs(np.clip(begin, low, high) - begin))
+        rounding = ROUNDING * (self._most + np.abs(standing))
+        jumps = change > self._allowance + (high - low) + rounding
+        if jumps.any():
+            i = int(np.argmax(jumps))
+            return f'joint {self._joint_names[i]!r}: its torque jumps by {change[i]:.4g} N m'
+        self._allowance = self._allowance - change
+        self._remember(values, meant, standing)
+        return None
+
+    def _remember(self, command: Array, meant: Array, standing: Array) -> None:
+        self._meant, self._standing = meant, standing
+        self._may_begin = not command.any()
+
+
+class SpeedRange:
+    """Lowest and highest speed of each joint [rad/s] over a span of time, at most twice as long."""
+
+    def __init__(self, n: int) -> None:
+        self._before = self._lately = (np.zeros(n), np.zeros(n))
+        self._since = -inf  # when `_lately` began [s]
+
+    def take(self, now: float, v: Array, span: float) -> tuple[Array, Array]:
+        if not 0.0 <= now - self._since <= span:
+            self._before, self._lately, self._since = self._lately, (v, v), now
+        low, high = self._lately
+        self._lately = np.minimum(low, v), np.maximum(high, v)
+        return np.minimum(self._before[0], self._lately[0]), np.maximum(self._before[1], self._lately[1])

@@ -1,0 +1,1 @@
+"""What the terms follow: joint trajectories and set-points."""

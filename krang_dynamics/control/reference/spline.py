@@ -1,0 +1,130 @@
+"""Quintic pieces in Bernstein form: they meet their ends exactly, and control points bound them."""
+
+from bisect import bisect_right
+from math import comb
+
+import numpy as np
+
+from ...arrays import Array, Mask
+
+SIZE = 6  # control points of a quintic
+TOLERANCE = 1e-9  # of limits, relative to limits beyond 1
+
+# de Casteljau's algorithm at the middle: control points of the first and of the second half.
+FIRST_HALF = np.array([[comb(i, j) / 2**i for j in range(SIZE)] for i in range(SIZE)])
+SECOND_HALF = FIRST_HALF[::-1, ::-1]
+
+
+class Spline:
+    """Position, velocity, acceleration and effort (4, n) of n joints over time [s].
+
+    `control` (pieces, 6, 4, n) holds from knot to knot, `rest` (4, n) from the last knot on; it owns both.
+    """
+
+    def __init__(self, knots: Array, control: Array, rest: Array) -> None:
+        self.end = float(knots[-1]) if len(knots) else -np.inf
+        self.rest = rest
+        self._control, self._rest_row = control, rest.reshape(-1)
+        # Plain floats and ready views: indexing arrays would cost more than the mathematics.
+        self._knots: list[float] = knots.tolist()
+        self._durations: list[float] = np.diff(knots).tolist()
+        self._pieces = [piece.reshape(SIZE, -1) for piece in control]
+        self._basis = np.empty(SIZE)
+
+    @classmethod
+    def resting(cls, rest: Array) -> 'Spline':
+        """The constant `rest` (4, n)."""
+        return cls(np.zeros(0), np.zeros((0, SIZE, *rest.shape)), rest)
+
+    def sample(self, t: float, out: Array) -> None:
+        """Write the values at t [s] into `out` (4 n,); before the first knot, those of the first knot."""
+        piece = max(bisect_right(self._knots, t) - 1, 0)
+        if piece >= len(self._pieces):
+            out[:] = self._rest_row
+            return
+        s = max((t - self._knots[piece]) / self._durations[piece], 0.0)
+        r, basis = 1.0 - s, self._basis
+        ss, rr = s * s, r * r
+        basis[0] = r * rr * rr
+        basis[1] = 5 * s * rr * rr
+        basis[2] = 10 * ss * r * rr
+        basis[3] = 10 * s * ss * rr
+        basis[4] = 5 * ss * ss * r
+        basis[5] = s * ss * ss
+        np.dot(basis, self._pieces[piece], out=out)
+
+    def release(self, joints: Mask) -> None:
+        """Set the joints of a boolean mask to zero for all times: another spline leads them."""
+        self._control[..., joints] = 0.0
+        self.rest[..., joints] = 0.0
+
+
+def quintic(duration: Array, start: Array, end: Array) -> Array:
+    """Control points (pieces, 6, 3, n) of position and its derivatives, which are raised to degree 5.
+
+    duration (pieces,) [s]; start and end (3, pieces, n): position, velocity, acceleration.
+    """
+    T = duration[:, None]
+    (p0, v0, a0), (p1, v1, a1) = start, end
+    p = [p0, p0 + v0 * T / 5, p0 + 2 * v0 * T / 5 + a0 * T**2 / 20]
+    p += [p1 - 2 * v1 * T / 5 + a1 * T**2 / 20, p1 - v1 * T / 5, p1]
+    # Five times p[3] - p[2], without the rounding of a position far from zero.
+    middle = 5 * (p1 - p0) / T - 2 * (v0 + v1) + (a1 - a0) * T / 4
+    v = [v0, v0 + a0 * T / 4, middle, v1 - a1 * T / 4, v1]
+    a = [a0, 4 * (v[2] - v[1]) / T, 4 * (v[3] - v[2]) / T, a1]
+    return np.stack([_raised(np.stack(points, axis=1)) for points in (p, v, a)], axis=2)
+
+
+def cubic_accelerations(duration: Array, p: Array, v: Array) -> tuple[Array, Array]:
+    """Accelerations (pieces, n) at both ends of the cubics through p and v (pieces + 1, n).
+
+    A quintic with these accelerations is the cubic.
+    """
+    T = duration[:, None]
+    slope = np.diff(p, axis=0) / T
+    return (6 * slope - 4 * v[:-1] - 2 * v[1:]) / T, (-6 * slope + 2 * v[:-1] + 4 * v[1:]) / T
+
+
+def beyond(values: Array, lower: Array, upper: Array, tolerance: float = TOLERANCE) -> Mask:
+    """Where values leave [lower, upper] by more than the tolerance."""
+    low = lower - tolerance * np.maximum(1.0, np.abs(lower))
+    high = upper + tolerance * np.maximum(1.0, np.abs(upper))
+    return (values < low) | (values > high)
+
+
+def first(mask: Mask) -> tuple[int, ...] | None:
+    """Index of the first true entry, or None."""
+    if not mask.any():
+        return None
+    return tuple(int(i) for i in np.unravel_index(int(mask.argmax()), mask.shape))
+
+
+def excursion(control: Array, lower: Array, upper: Array) -> tuple[int, int, float] | None:
+    """Piece, joint and value where quintics (pieces, 6, n) leave the limits (n,), or None if none does.
+
+    A curve whose control points are inside is inside; any other is halved until it is decided.
+    """
+    n = control.shape[2]
+    points = np.swapaxes(control, 1, 2).reshape(-1, SIZE)
+    curve = np.arange(len(points))
+    while curve.size:
+        low, high = lower[curve % n, None], upper[curve % n, None]
+        ends = points[:, [0, -1]]  # these lie on the curve
+        if found := first(beyond(ends, low, high)):
+            piece, joint = divmod(int(curve[found[0]]), n)
+            return piece, joint, float(ends[found])
+        # Twice the tolerance, so that rounding cannot leave a curve undecided for ever.
+        undecided = beyond(points, low, high, 2 * TOLERANCE).any(axis=1)
+        points, curve = points[undecided], curve[undecided]
+        points = np.concatenate([points @ FIRST_HALF.T, points @ SECOND_HALF.T])
+        curve = np.concatenate([curve, curve])
+    return None
+
+
+def _raised(points: Array) -> Array:
+    """The same curves with as many control points (axis 1) as a quintic has."""
+    while (count := points.shape[1]) < SIZE:
+        weight = (np.arange(1, count) / count)[:, None]
+        inner = weight * points[:, :-1] + (1 - weight) * points[:, 1:]
+        points = np.concatenate([points[:, :1], inner, points[:, -1:]], axis=1)
+    return points

@@ -1,0 +1,95 @@
+"""What has come of the robot's state since the last step, and whether it is all that a step needs."""
+
+from typing import TYPE_CHECKING, Any
+
+from ..robot.model import Robot
+from ..safety.joint_buffer import JointSamples
+from .sensors import ImuSample, OdomSample
+
+if TYPE_CHECKING:
+    from .controller import Inputs
+    from .guard import GuardInputs
+
+MOST_STATES = 50  # kept between two steps; who sends more sends rubbish
+MOST_LISTS = 64  # of names whose joints are remembered
+
+
+class StateCollector:
+    """Messages between two steps: every joint state, the newest of inertial unit and odometry.
+
+    Where one of the latter has the stamps of joint_states, it is measured together with them, and they
+    wait for it: topics overtake each other.
+    """
+
+    def __init__(self, robot: Robot) -> None:
+        self._joint_of = {a.name: a.joint for a in robot.config.actuators}
+        self._required = {name for name, j in robot.config.joints.items() if j.state == 'joint_states'}
+        self._found: dict[tuple[str, ...], frozenset[str]] = {}
+        self._missing = set(self._required)
+        self._samples: list[JointSamples] = []
+        self._others: dict[str, ImuSample | OdomSample] = {}  # by topic, since the last step
+        self._stamps: dict[str, float] = {}  # of their newest messages [s]
+        self._partners: set[str] = set()  # topics that have the stamps of joint_states
+        self._newest = 0.0  # stamp of the newest joint state [s]
+        self._handed_over: JointSamples | None = None  # the last one
+
+    def take_sample(self, sample: JointSamples) -> bool:
+        """Keep a joint state; whether all that a step needs has come since the last one.
+
+        What was sent twice, by its stamp and names, is nothing new. Where time stands still it may be asked
+        again: a simulator in lock step that sends it has not heard the answer.
+        """
+        if not self._samples and sample.stamp > 0 and self._is_old(sample):
+            return False
+        if self._samples:  # what the last message still waits for did not come with it
+            self._partners = {topic for topic in self._partners if self._stamps[topic] == self._newest}
+        self._newest = sample.stamp
+        self._samples.append(sample)
+        del self._samples[:-MOST_STATES]
+        self._missing -= self._joints(sample.names)
+        return self._is_complete()
+
+    def _is_old(self, sample: JointSamples) -> bool:
+        last = self._handed_over
+        if last is None or (sample.stamp, sample.names) != (last.stamp, last.names):
+            return False
+        return sample.arrival != last.arrival
+
+    def take_other(self, topic: str, sample: ImuSample | OdomSample) -> bool:
+        """Keep a message of imu or odom; whether joint states waited for it, and a step can be made."""
+        self._others[topic] = sample
+        self._stamps[topic] = sample.stamp
+        is_complete = self._is_complete()
+        return is_complete and bool(self._samples)
+
+    def _is_complete(self) -> bool:
+        if self._newest > 0:
+            self._partners |= {topic for topic, stamp in self._stamps.items() if stamp == self._newest}
+        return not self._missing and all(self._stamps[topic] == self._newest for topic in self._partners)
+
+    def forget_states(self) -> None:
+        """Nobody has asked for what has come so far."""
+        self._samples.clear()
+        self._handed_over = None
+
+    def empty_into(self, inputs: 'Inputs | GuardInputs') -> None:
+        """Hand what is known of the robot over to one step."""
+        inputs.samples = self._samples
+        if self._samples:
+            self._handed_over = self._samples[-1]
+        for sample in self._others.values():
+            if isinstance(sample, ImuSample):
+                inputs.imu = (sample,)
+            else:
+                inputs.odom = (sample,)
+        self._samples, self._others, self._missing = [], {}, set(self._required)
+
+    def _joints(self, names: Any) -> frozenset[str]:
+        """The required joints among the names of a message, which may be drivers'."""
+        found = self._found.get(names)
+        if found is None:
+            if len(self._found) >= MOST_LISTS:
+                self._found.clear()
+            found = frozenset(self._joint_of.get(name, name) for name in names) & self._required
+            self._found[names] = found
+        return found

@@ -1,0 +1,1 @@
+"""Control terms: each file is one term, and registers it by name."""

@@ -1,0 +1,124 @@
+"""Swing a driven arm's free pendulum up and balance it: energy pump, partial linearisation, LQR."""
+
+from math import cos, pi, remainder
+from typing import Literal
+
+import numpy as np
+from scipy.linalg import solve_continuous_are
+
+from ...arrays import Array, joint_vector
+from ...errors import ConfigError
+from ...robot.model import Robot
+from .term import Moment, Term
+
+STATE_SCALE = np.array([0.7, 0.2, 7.0, 3.0])  # errors of (q, v) that weigh alike [rad, rad/s]
+VOLTS_SCALE = 8.0  # and the voltage that weighs as much [V]
+
+
+class Balance(Term):
+    """Brings the pendulum to the upright of `robot.home` from anywhere, and keeps it and the arm there.
+
+    x = (q, v) - (home, 0). Where the regulator's cost to go x^T P x is small it balances by volts = -K x;
+    where it is large the arm swings so that the pendulum's energy becomes that of the upright.
+    """
+
+    name = 'balance'
+
+    def __init__(self, robot: Robot) -> None:
+        self.robot = robot
+        self.arm_speed = 8.2  # that the pump drives the arm at [rad/s]
+        self.arm_reach = 1.48  # at which it ceases to drive the arm outwards [rad]
+        self.arm_stiffness = 6.0  # pulls the arm home [1/s2]
+        self.arm_damping = 16.4  # brings the arm to the pump's speed [1/s]
+        self.energy_gain = 3.7  # share of arm_speed per weight moment of missing energy [1]
+        self.energy_surplus = 0.13  # aimed at, in weight moments: friction takes it on the way up [1]
+        self.full_swing = 0.77  # speed of the pendulum from which the pump does all it can [rad/s]
+        self.catch_cost = 0.6  # below which the regulator takes over [s]
+        self.fall_cost = 2.4  # above which it gives up [s]
+
+        self._check()
+        A, B = robot.linearize(robot.home, np.zeros(2), np.zeros(1))
+        self.cost = solve_continuous_are(A, B, np.diag(STATE_SCALE**-2), [[VOLTS_SCALE**-2]])  # P
+        self.gain = VOLTS_SCALE**2 * B[:, 0] @ self.cost  # K [V/rad, V s/rad]
+        self.weight_moment = self._weight_moment()
+        self.supply = np.array([robot.config.joints[robot.joint_names[0]].motor.supply, 0.0])  # [V]
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget the past; the next state decides whether to swing or to balance."""
+        self.mode: Literal['swing', 'balance'] = 'swing'
+
+    def torque(self, moment: Moment) -> Array:
+        return self.drive(moment.q, moment.v)
+
+    def drive(self, q: Array, v: Array) -> Array:
+        """Torque [N m] over joint_names for one control period, 0 on the pendulum; q [rad], v [rad/s]."""
+        q = joint_vector('q', q, self.robot.joint_names, (2,))
+        v = joint_vector('v', v, self.robot.joint_names, (2,))
+        error = q - self.robot.home
+        error[1] = remainder(error[1], 2 * pi)  # to the nearest upright
+        x = np.concatenate([error, v])
+        self._choose_mode(x @ self.cost @ x)
+        tau = self._regulate(x) if self.mode == 'balance' else self._swing(q, v, error)
+        return self._within_limits(tau, v)
+
+    def _choose_mode(self, cost: float) -> None:
+        """Catch below one cost, fall above a larger one, so that the two modes do not alternate."""
+        if cost < self.catch_cost:
+            self.mode = 'balance'
+        elif cost > self.fall_cost:
+            self.mode = 'swing'
+
+    def _regulate(self, x: Array) -> Array:
+        """Torque [N m] of volts = -K x."""
+        return self.robot.motors.torque(np.array([-self.gain @ x, 0.0]), x[2:])
+
+    def _swing(self, q: Array, v: Array, error: Array) -> Array:
+        """Torque [N m] that accelerates the arm by a, whatever the free pendulum does meanwhile.
+
+        Partial feedback linearisation: the pendulum's row, [pendubot] eq. 3, gives its acceleration,
+        the arm's row, eq. 2, the torque: (A11 - A12^2 / A22) a + h1 - A12 / A22 h2.
+        """
+        A = self.robot.mass_matrix(q)
+        h = self.robot.inverse_dynamics(q, v, np.zeros(2), friction=True)
+        coupling = A[0, 1] / A[1, 1]
+        energy = 0.5 * A[1, 1] * v[1] ** 2 / self.weight_moment + cos(error[1]) - 1  # 0 at rest upright
+        speed = self._pump(energy, coupling * v[1], error[0])
+        a = self.arm_damping * (speed - v[0]) - self.arm_stiffness * error[0]
+        return np.array([(A[0, 0] - A[0, 1] * coupling) * a + h[0] - coupling * h[1], 0.0])
+
+    def _pump(self, energy: float, swing: float, arm: float) -> float:
+        """Speed of the arm [rad/s] that feeds the pendulum: its energy changes by -A12 v2 a.
+
+        swing = A12 / A22 v2 [rad/s]; energy in weight moments; arm [rad] from home.
+        """
+        missing = _clip(self.energy_gain * (self.energy_surplus - energy), -1, 1)
+        # At rest there is no swing to feed: any direction starts one.
+        direction = _clip(-swing / self.full_swing, -1, 1) if swing else 1.0
+        speed = self.arm_speed * missing * direction
+        room = _clip(2 - 2 * abs(arm) / self.arm_reach, 0, 1) if speed * arm > 0 else 1.0
+        return speed * room
+
+    def _within_limits(self, tau: Array, v: Array) -> Array:
+        """The nearest torque [N m] within the effort limit that the supply can give at speed v."""
+        motors, limit = self.robot.motors, self.robot.effort_limits
+        volts = motors.command(np.maximum(-limit, np.minimum(tau, limit)), v)
+        return motors.torque(np.maximum(-self.supply, np.minimum(volts, self.supply)), v)
+
+    def _weight_moment(self) -> float:
+        """m g l [N m] of the pendulum: what holds it a quarter turn from upright."""
+        return float(-self.robot.gravity_torque(self.robot.home + np.array([0.0, pi / 2]))[1])
+
+    def _check(self) -> None:
+        """Refuse a robot that is not a driven joint with a free pendulum on it, upright at home."""
+        robot = self.robot
+        driven = [joint.driven for joint in robot.config.joints.values()]
+        if driven != [True, False] or robot.config.command_unit != 'voltage':
+            raise ConfigError(f'{robot.name}: balance needs a joint driven in volts, then a passive one')
+        if np.abs(robot.gravity_torque(robot.home)).max() > 1e-6 or self._weight_moment() <= 0:
+            raise ConfigError(f'{robot.name}: balance needs a home with the pendulum upright')
+
+
+def _clip(value: float, lower: float, upper: float) -> float:
+    # NumPy's takes longer for one number than the rest of the pump.
+    return max(lower, min(value, upper))

@@ -1,0 +1,1 @@
+"""What the nodes need of rclpy: executor, parameters, lifecycle, QoS."""

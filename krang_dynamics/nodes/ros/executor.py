@@ -1,0 +1,423 @@
+"""An executor that waits on one prebuilt wait set and takes messages straight from their handles."""
+
+from collections.abc import Callable, Coroutine, Iterable
+from contextlib import ExitStack
+from inspect import iscoroutine
+from typing import Any
+
+from rclpy.context import Context
+from rclpy.exceptions import InvalidHandle
+from rclpy.executors import Executor, ExternalShutdownException, SingleThreadedExecutor
+from rclpy.guard_condition import GuardCondition
+from rclpy.impl.implementation_singleton import rclpy_implementation
+from rclpy.node import Node
+from rclpy.qos import HistoryPolicy
+from rclpy.subscription import Subscription
+from rclpy.utilities import timeout_sec_to_nsec
+from rclpy.waitable import NumberOfEntities
+
+from ...errors import UnknownNameError
+
+KINDS = ('static', 'single', 'events')
+ENDLESS = 100  # most messages in a turn from a queue that has no depth
+PATIENCE = 100  # most turns in a row that are too busy to look for events
+
+_rclpy: Any = rclpy_implementation
+_SERVED = {  # kinds of a wait set, in the order in which they are served, and their names in a node
+    'subscription': 'subscriptions',
+    'client': 'clients',
+    'service': 'services',
+    'guard_condition': 'guards',
+    'timer': 'timers',
+}
+
+
+def make_executor(kind: str, context: Context, logger: Any) -> Executor:
+    """The executor of that kind; rclpy's single-threaded one, with a warning, where there is no such kind."""
+    if kind not in KINDS:
+        raise UnknownNameError('executor', kind, KINDS)
+    try:
+        if kind == 'static':
+            return StaticExecutor(context, logger)
+        if kind == 'events':
+            return _events_executor(context, logger)
+    except Exception as error:  # internals differ in more ways than can be listed
+        logger.warning(_fallback(kind, error))
+    return SingleThreadedExecutor(context=context)
+
+
+def drain(node: Node) -> None:
+    """Hear all messages that wait in a node's queues, the clock's too, whichever executor spins it.
+
+    For a callback that blocks the executor and must not be deaf meanwhile.
+    """
+    for subscription in tuple(node.subscriptions):
+        for _ in range(_depth(subscription)):
+            taken = _take(subscription)
+            if taken is None:
+                break
+            result = _call(subscription, taken)
+            if iscoroutine(result) and node.executor is not None:
+                node.executor.create_task(result)
+
+
+class StaticExecutor(SingleThreadedExecutor):
+    """Serves in each turn all that is ready: messages first, in the order of their subscriptions.
+
+    Timers come later, so that a watchdog knows what has arrived. A turn takes no more messages than a queue
+    is deep, so that no topic starves the rest. Where rclpy turns out to be another, it goes on as rclpy does.
+    """
+
+    def __init__(self, context: Context, logger: Any) -> None:
+        self._logger = logger
+        self._stale = False  # something came or went since the wait set was built
+        self._idle: _Prebuilt | None = None  # out of reach during a turn: a spin in a callback builds its own
+        self._given_up = False
+        self._busy_turns = 0  # in a row
+        super().__init__(context=context)
+        _probe()
+        prebuilt = self._build()
+        prebuilt.fill()
+        self._turn(prebuilt, 0)
+
+    def add_node(self, node: Node) -> bool:
+        """Serve a node's callbacks."""
+        added = super().add_node(node)
+        if added:
+            self.wake()
+        return added
+
+    def remove_node(self, node: Node) -> None:
+        """Leave a node's callbacks alone."""
+        super().remove_node(node)
+        self.wake()
+
+    def wake(self) -> None:
+        """End the wait and build the wait set anew; every change of a node calls it, in whatever thread."""
+        self._stale = True
+        self._idle = None
+        super().wake()
+
+    def shutdown(self, timeout_sec: float | None = None) -> bool:
+        """Serve nothing more; a turn in another thread ends with its callback."""
+        done = super().shutdown(timeout_sec)
+        self.wake()
+        return done
+
+    def wait_for_ready_callbacks(self, *args: Any, **kwargs: Any) -> Any:
+        """Wait as rclpy does, in spin_until_future_complete; that numbers the events anew."""
+        self._stale = True
+        self._idle = None
+        return super().wait_for_ready_callbacks(*args, **kwargs)
+
+    def spin_once(self, timeout_sec: float | None = None) -> None:
+        """Wait at most `timeout_sec`, for ever where it is None, and serve all that is ready."""
+        if self._given_up:
+            super().spin_once(timeout_sec)
+            return
+        if self._is_shutdown:
+            return
+        timeout = timeout_sec_to_nsec(timeout_sec)
+        if self._tasks and self._run_tasks():
+            timeout = 0  # something was done, and more may follow from it
+        prebuilt, self._idle = self._idle, None
+        try:
+            if prebuilt is None or self._stale or self._tasks:
+                prebuilt = self._build()
+            prebuilt.fill()
+        except InvalidHandle:
+            return  # another thread has just destroyed something: look again
+        except Exception as error:  # rclpy's own way may still work
+            self._give_up(error)
+            return
+        self._turn(prebuilt, timeout)
+        if prebuilt.is_whole and not self._is_disturbed():
+            self._idle = prebuilt
+
+    def _build(self) -> '_Prebuilt':
+        self._stale = False  # before looking, so that no change is missed
+        return _Prebuilt(self._context, (self._guard, self._sigint_gc), self.get_nodes(), self.can_execute)
+
+    def _give_up(self, error: Exception) -> None:
+        if not (self._given_up or self._is_shutdown):
+            self._given_up = self._stale = True
+            self._logger.warning(_fallback('static', error))
+
+    def _turn(self, prebuilt: '_Prebuilt', timeout: int) -> None:
+        """Wait [ns], then serve."""
+        prebuilt.wait(timeout)
+        if self._is_shutdown:
+            return
+        if not prebuilt.context_is_ok():
+            raise ExternalShutdownException
+        self._busy_turns += 1
+        messages = prebuilt.ready('subscription')
+        if messages:
+            for pointer, take, depth, subscription in prebuilt.subscriptions:
+                if pointer in messages:
+                    self._hear(subscription, take, depth)
+        is_busy = self._serve_others(prebuilt) or messages
+        if not self._is_disturbed() and (not is_busy or self._busy_turns > PATIENCE):
+            # Events stay ready until they are taken, so the next idle turn is soon enough.
+            self._busy_turns = 0
+            for waitable in prebuilt.waitables:
+                if waitable.is_ready(prebuilt.wait_set):
+                    self._serve(waitable, waitable, self._take_waitable)
+
+    def _serve_others(self, prebuilt: '_Prebuilt') -> bool:
+        """Serve all but messages and events; whether there was anything."""
+        found = False
+        for kind, entities in prebuilt.others:
+            pointers = prebuilt.ready(kind)
+            if pointers:
+                found = True
+                take = self._take_due_timer if kind == 'timer' else getattr(self, f'_take_{kind}')
+                for pointer, entity in entities:
+                    if pointer in pointers:
+                        self._serve(entity, entity.handle, take)
+        return found
+
+    def _hear(self, subscription: Any, take: Callable[[Any, bool], Any], depth: int) -> None:
+        """Call the callback with each message of a queue."""
+        handle, message_type, raw = subscription.handle, subscription.msg_type, subscription.raw
+        for _ in range(depth):
+            if self._is_over(handle) or (self._tasks and not self.can_execute(subscription)):
+                return
+            try:
+                taken = take(message_type, raw)
+            except TypeError as error:  # another signature: nothing was taken
+                self._give_up(error)
+                return
+            if taken is None:
+                return
+            result = _call(subscription, taken)
+            if result is not None and iscoroutine(result):
+                self._start(subscription, result)
+
+    def _serve(self, entity: Any, handle: Any, take: Callable[[Any], Any]) -> None:
+        """Take and call as rclpy does."""
+        if self._is_over(handle):
+            return
+        if not self.can_execute(entity):
+            if isinstance(entity, GuardCondition):
+                entity.trigger()  # the wait has used it up
+            return
+        try:
+            execute = take(entity)
+        except InvalidHandle:
+            return  # another thread has just destroyed it
+        if execute is not None:
+            self._start(entity, execute())
+
+    def _start(self, entity: Any, callback: Coroutine[Any, Any, Any]) -> None:
+        """Run a callback; where it awaits something, it goes on as one of rclpy's tasks."""
+        coroutine = _in_group(entity, callback)
+        try:
+            coroutine.send(None)
+        except StopIteration:
+            return
+        self.create_task(coroutine)
+
+    def _is_disturbed(self) -> bool:
+        """Whether a callback of this turn has changed the node, or has spun the executor itself."""
+        return self._stale or self._idle is not None
+
+    def _is_over(self, handle: Any) -> bool:
+        """Whether a callback of this turn has destroyed the handle, or ended the executor."""
+        return self._is_disturbed() and (self._is_shutdown or not self._context.ok() or not _is_alive(handle))
+
+    def _take_due_timer(self, timer: Any) -> Any:
+        """A callback of this turn may have cancelled or reset the timer."""
+        take: Callable[[Any], Any] = self._take_timer
+        return take(timer) if timer.handle.is_timer_ready() else None
+
+    def _run_tasks(self) -> bool:
+        """Let every task go on; whether any of them ended."""
+        ended = False
+        for entry in tuple(self._tasks):
+            task = entry[0]
+            task()
+            if task.done() or task.cancelled():
+                ended = True
+                with self._tasks_lock:
+                    self._tasks.remove(entry)
+                task.result()
+        return ended
+
+
+class _Prebuilt:
+    """A wait set and what goes into it. Its handles are in use, hence not destroyed, as long as it lives.
+
+    An entity that cannot execute is left out, for it would end every wait: its callback group awaits a task.
+    """
+
+    def __init__(
+        self,
+        context: Any,
+        own_guards: Iterable[Any],
+        nodes: Iterable[Node],
+        can_execute: Callable[[Any], bool],
+    ) -> None:
+        self._in_use = ExitStack()
+        self._in_use.enter_context(context.handle)
+        guards = [guard for guard in own_guards if self._hold(guard.handle)]
+        self.is_whole = True
+
+        def take_in(entity: Any, handle: Any) -> bool:
+            able = can_execute(entity)
+            self.is_whole &= able
+            return able and self._hold(handle)
+
+        served = {
+            kind: [
+                entity for node in nodes for entity in getattr(node, plural) if take_in(entity, entity.handle)
+            ]
+            for kind, plural in _SERVED.items()
+        }
+        self.waitables = tuple(
+            entity for node in nodes for entity in node.waitables if take_in(entity, entity)
+        )
+        self.wait_set = _wait_set(context, guards, served, self.waitables)
+        self.wait = self.wait_set.wait
+        self.ready = self.wait_set.get_ready_entities
+        self.context_is_ok = context.handle.ok
+        self._clear = self.wait_set.clear_entities
+        self._entries = (  # what to call with what
+            *((self.wait_set.add_guard_condition, guard.handle) for guard in guards),
+            *(self._entry(waitable) for waitable in self.waitables),
+            *(
+                (getattr(self.wait_set, f'add_{kind}'), entity.handle)
+                for kind, entities in served.items()
+                for entity in entities
+            ),
+        )
+        for subscription in served['subscription']:
+            _wants_info(subscription)  # raises here, not at the first message, where rclpy is another
+        self.subscriptions = tuple(
+            (entity.handle.pointer, entity.handle.take_message, _depth(entity), entity)
+            for entity in served.pop('subscription')
+        )
+        self.others = tuple(
+            (kind, tuple((entity.handle.pointer, entity) for entity in entities))
+            for kind, entities in served.items()
+            if entities
+        )
+
+    def __del__(self) -> None:
+        self._in_use.close()
+
+    def _hold(self, handle: Any) -> bool:
+        """Whether a handle is alive, and so kept."""
+        try:
+            self._in_use.enter_context(handle)
+        except InvalidHandle:
+            return False
+        return True
+
+    def _entry(self, waitable: Any) -> tuple[Callable[[Any], Any], Any]:
+        """How to add a waitable; an event by its handle, for it keeps the index that it gets here."""
+        waitable.add_to_wait_set(self.wait_set)
+        event = getattr(waitable, '_EventHandler__event', None)
+        if event is None:
+            return waitable.add_to_wait_set, self.wait_set
+        return self.wait_set.add_event, event
+
+    def fill(self) -> None:
+        """Put everything back, for a wait takes out what is not ready."""
+        self._clear()
+        for add, what in self._entries:
+            add(what)
+
+
+def _wait_set(context: Any, guards: list[Any], served: dict[str, list[Any]], waitables: Iterable[Any]) -> Any:
+    """An empty wait set with room for all."""
+    size = NumberOfEntities()
+    for waitable in waitables:
+        size = size + waitable.get_num_entities()
+    return _rclpy.WaitSet(
+        size.num_subscriptions + len(served['subscription']),
+        size.num_guard_conditions + len(served['guard_condition']) + len(guards),
+        size.num_timers + len(served['timer']),
+        size.num_clients + len(served['client']),
+        size.num_services + len(served['service']),
+        size.num_events,
+        context.handle,
+    )
+
+
+def _probe() -> None:
+    """Raise AttributeError where something is not there that a turn without a node does not need."""
+    for owner, names in (
+        (_rclpy.WaitSet, 'add_subscription add_timer add_client add_service add_event is_ready'),
+        (_rclpy.Subscription, 'take_message pointer'),
+        (_rclpy.Timer, 'is_timer_ready pointer'),
+        (_rclpy.Client, 'pointer'),
+        (_rclpy.Service, 'pointer'),
+        (Subscription, 'CallbackType callback'),
+        (Executor, '_take_client _take_service _take_guard_condition _take_timer _take_waitable'),
+    ):
+        for name in names.split():
+            getattr(owner, name)
+
+
+async def _in_group(entity: Any, callback: Coroutine[Any, Any, Any]) -> None:
+    """A callback that has its callback group to itself until it ends."""
+    group = entity.callback_group
+    begun = group.beginning_execution(entity)
+    try:
+        await callback
+    finally:
+        if begun:
+            group.ending_execution(entity)
+
+
+def _is_alive(handle: Any) -> bool:
+    try:
+        with handle:
+            return True
+    except InvalidHandle:
+        return False
+
+
+def _depth(subscription: Any) -> int:
+    profile = subscription.qos_profile
+    return ENDLESS if profile.history == HistoryPolicy.KEEP_ALL else profile.depth or ENDLESS
+
+
+def _take(subscription: Any) -> Any:
+    """The next message of a queue and its info; None where there is none, or no subscription any more."""
+    try:
+        with subscription.handle:
+            return subscription.handle.take_message(subscription.msg_type, subscription.raw)
+    except InvalidHandle:
+        return None
+
+
+def _call(subscription: Any, taken: tuple[Any, Any]) -> Any:
+    """Call back with a message, and its info where the callback wants it."""
+    if _wants_info(subscription):
+        return subscription.callback(*taken)
+    return subscription.callback(taken[0])
+
+
+def _wants_info(subscription: Any) -> bool:
+    return subscription._callback_type is Subscription.CallbackType.WithMessageInfo
+
+
+def _events_executor(context: Context, logger: Any) -> Executor:
+    from rclpy.experimental.events_executor import EventsExecutor
+
+    executor = EventsExecutor(context=context)
+    logger.warning(
+        "executor 'events' is an experiment of rclpy and hangs in some of its builds; "
+        "if the node falls silent, set executor to 'static'"
+    )
+    return executor
+
+
+def _fallback(kind: str, error: Exception) -> str:
+    return (
+        f"executor '{kind}' does not fit this rclpy ({type(error).__name__}: {error}); "
+        "rclpy's SingleThreadedExecutor runs instead, which is slower. "
+        "Set executor to 'single' to silence this warning"
+    )

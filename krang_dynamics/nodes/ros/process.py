@@ -1,0 +1,74 @@
+"""The life of a node's process: start, signals, and an end that runs the stop policy."""
+
+import signal
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+import rclpy
+from rclpy.executors import ExternalShutdownException
+from rclpy.signals import SignalHandlerOptions
+
+from ...errors import KrangError
+from .executor import make_executor
+from .realtime import set_up
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+LONGEST_WAIT = 0.05  # after which a signal is seen, whatever else happens [s]
+
+
+class Stoppable(Protocol):
+    """A node that can bring its robot to rest."""
+
+    def executor_kind(self) -> str: ...
+
+    def real_time(self) -> tuple[int, bool, list[int]]: ...
+
+    def finish(self) -> None:
+        """Run the stop policy if torque is in flight; returns when nothing more will be sent."""
+
+
+def run(make_node: Callable[[], Any], args: Sequence[str] | None = None) -> int:
+    """Spin a node until SIGINT or SIGTERM, or until something breaks; the process's exit status."""
+    # rclpy's own handler would shut the context down before the robot has come to rest.
+    rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
+    asked: list[int] = []
+    for number in SIGNALS:
+        signal.signal(number, lambda number, _: asked.append(number))
+    try:
+        node = make_node()
+    except Exception as error:  # a wrong parameter, most often: one line says it
+        print(f'{type(error).__name__}: {error}', file=sys.stderr)
+        rclpy.try_shutdown()
+        return 2
+    return _spin(node, asked)
+
+
+def _spin(node: Any, asked: list[int]) -> int:
+    log = node.get_logger()
+    status = 0
+    try:
+        executor = make_executor(node.executor_kind(), node.context, log)
+        executor.add_node(node)
+        for warning in set_up(*node.real_time()):
+            log.warning(warning)
+        while not asked and node.context.ok():
+            executor.spin_once(LONGEST_WAIT)
+    except ExternalShutdownException:
+        pass
+    except KrangError as error:
+        log.fatal(str(error))
+        status = 2
+    except BaseException as error:  # whatever it is, the robot comes first
+        log.fatal(f'{type(error).__name__}: {error}; stopping')
+        status = 1
+    try:
+        node.finish()
+    finally:
+        for number in SIGNALS:  # the robot is at rest: nothing is left that a second ^C could hurry
+            signal.signal(number, signal.SIG_IGN)
+        if asked:
+            log.info(f'{signal.Signals(asked[0]).name}: stopped')
+        node.destroy_node()
+        rclpy.try_shutdown()
+    return status

@@ -1,0 +1,124 @@
+"""Parameters on a ROS node: declared with description and range, checked, set together or not at all."""
+
+from collections.abc import Callable, Iterable, Mapping
+from math import isfinite
+from typing import Any
+
+from rcl_interfaces.msg import FloatingPointRange, ParameterDescriptor, SetParametersResult
+from rclpy.exceptions import ParameterException
+from rclpy.node import Node
+from rclpy.parameter import Parameter as RosParameter
+
+from ...control.parameters import IN_WORDS, Parameter
+from ...errors import InputError, KrangError, suggestion
+
+ROS_OWN = ('use_sim_time', 'start_type_description_service')
+Apply = Callable[[Mapping[str, Any]], None]  # puts new values in force, or raises KrangError
+
+
+class RosParameters:
+    """The parameters of a node by name; `values` holds those in force.
+
+    Once `apply` is set, live ones go through it and all others are refused.
+    """
+
+    def __init__(self, node: Node, parameters: Iterable[Parameter]) -> None:
+        self._node = node
+        self._known: dict[str, Parameter] = {}
+        self.values: dict[str, Any] = {}
+        self.apply: Apply | None = None
+        self._is_showing = False
+        self.declare(parameters)
+        node.add_on_set_parameters_callback(self._set)
+
+    @property
+    def given(self) -> list[str]:
+        """Names that were given at start, whether they exist or not."""
+        return list(self._node._parameter_overrides)
+
+    def declare(self, parameters: Iterable[Parameter]) -> None:
+        """Add parameters; those that exist already keep their values."""
+        for parameter in parameters:
+            if parameter.name in self._known:
+                continue
+            try:
+                value = self._declared(parameter)
+            except ParameterException as error:
+                raise InputError(f'{parameter.name}: {error}') from None
+            self.values[parameter.name] = parameter.checked(_plain(value))
+            self._known[parameter.name] = parameter
+
+    def _declared(self, parameter: Parameter) -> Any:
+        """The value that was given, or the default; an earlier try may have declared it."""
+        if not self._node.has_parameter(parameter.name):
+            self._node.declare_parameter(parameter.name, parameter.default, _descriptor(parameter))
+        return self._node.get_parameter(parameter.name).value
+
+    def unknown(self) -> list[str]:
+        """A sentence about every name that was given and means nothing."""
+        known = [*self._known, *ROS_OWN]
+        strangers = [n for n in self.given if n not in known and not n.startswith('qos_overrides')]
+        return [f'there is no parameter {name!r}{suggestion(name, known)}' for name in strangers]
+
+    def show(self, in_force: Mapping[str, Any]) -> None:
+        """Let parameters that were not given say which value is in force; the robot's own go on to count."""
+        unset = [
+            RosParameter(name, value=value)
+            for name, value in in_force.items()
+            if self.values.get(name) is None and self._node.has_parameter(name)
+        ]
+        self._is_showing = True
+        try:
+            self._node.set_parameters(unset)
+        finally:
+            self._is_showing = False
+
+    def _set(self, changes: list[Any]) -> SetParametersResult:
+        if self._is_showing:
+            return SetParametersResult(successful=True)
+        try:
+            self._take({change.name: _plain(change.value) for change in changes})
+        except KrangError as error:
+            return SetParametersResult(successful=False, reason=str(error))
+        return SetParametersResult(successful=True)
+
+    def _take(self, changes: dict[str, Any]) -> None:
+        values = dict(self.values)
+        for name, value in changes.items():
+            parameter = self._known.get(name)
+            if (
+                self.apply is not None
+                and (parameter is None or not parameter.live)
+                and name != 'start_type_description_service'
+            ):
+                raise InputError(f'{name} is read when the node is configured; clean it up first')
+            if parameter is not None:
+                values[name] = parameter.checked(value)
+        if self.apply is not None:
+            self.apply(values)
+        self.values = values
+
+
+def _descriptor(parameter: Parameter) -> ParameterDescriptor:
+    words = parameter.description
+    if parameter.kind == 'per_joint':
+        words += f'; {IN_WORDS[parameter.kind]}'
+    descriptor = ParameterDescriptor(description=words)
+    # Types are checked by the parameter itself: a 1 will do for a 1.0, and None is the robot's own value.
+    descriptor.dynamic_typing = True
+    if parameter.choices:
+        descriptor.additional_constraints = f'one of {", ".join(parameter.choices)}'
+    if (
+        isfinite(parameter.low)
+        and isfinite(parameter.high)
+        and parameter.kind in ('number', 'numbers', 'per_joint')
+    ):
+        descriptor.floating_point_range = [
+            FloatingPointRange(from_value=float(parameter.low), to_value=float(parameter.high))
+        ]
+    return descriptor
+
+
+def _plain(value: Any) -> Any:
+    """Arrays of rclpy as lists, so that they can be compared and written down."""
+    return value if value is None or isinstance(value, (str, bool, int, float)) else list(value)

@@ -1,0 +1,58 @@
+"""The single exit: what leaves the controller has gone through here, and nowhere else."""
+
+import numpy as np
+
+from ..arrays import Array, is_finite
+from .limits import Limits
+
+
+class OutputLimiter:
+    """Finite, within the effort limit, no faster than the rate limit: P1 before P2 before P3.
+
+    A limit lowered below the present torque is reached at the stop rate, not in a jump.
+    """
+
+    def __init__(self, limits: Limits, commanded: Array) -> None:
+        self._limits = limits
+        self._commanded = commanded  # 1 where a motor may get torque, 0 elsewhere
+        self.last = np.zeros_like(limits.effort)
+        self._adopt_limit()
+
+    def start(self, torque: Array) -> Array:
+        """The first command after silence: measured effort where there is one, within the limit."""
+        wanted = np.where(np.isfinite(torque), torque, 0.0)
+        self.last = np.zeros_like(wanted)
+        self._adopt_limit()
+        return self._within(wanted, self._limit)
+
+    def release(self, torque: Array, dt: float, rate: Array) -> tuple[Array, bool]:
+        """The command nearest to `torque` [N m] that keeps the promises, and whether a limit bit.
+
+        What is not finite is taken as the last command: the caller has already seen the fault.
+        """
+        if self._limits.effort is not self._effort:
+            self._adopt_limit()
+        bound = self._limit
+        if self._above:
+            bound = np.maximum(bound, np.abs(self.last) - self._limits.stop_rate * dt)
+        wanted = torque if is_finite(torque) else np.where(np.isfinite(torque), torque, self.last)
+        step = rate * dt
+        stepped = np.maximum(wanted, self.last - step)
+        step += self.last
+        command = self._within(np.minimum(stepped, step, out=stepped), bound)
+        if self._above:
+            self._adopt_limit()
+        return command, bool(np.count_nonzero(command != wanted))
+
+    def _within(self, torque: Array, bound: Array) -> Array:
+        # A new array every time, and nobody else's to change: the next command starts from it.
+        self.last = np.maximum(torque, self._lowest if bound is self._limit else -bound)
+        np.minimum(self.last, bound, out=self.last)
+        self.last.flags.writeable = False
+        return self.last
+
+    def _adopt_limit(self) -> None:
+        self._effort = self._limits.effort
+        self._limit = np.minimum(self._effort, self._limits.peak) * self._commanded
+        self._lowest = -self._limit
+        self._above = bool((np.abs(self.last) > self._limit).any())  # after a limit was lowered

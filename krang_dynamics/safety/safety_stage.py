@@ -1,0 +1,145 @@
+"""The safety stage: every command of every controller is made here, from (torque, stop torque)."""
+
+import numpy as np
+
+from ..arrays import Array, is_finite
+from ..robot.config import StopConfig
+from ..robot.model import Robot
+from .limits import Limits
+from .modes import Fault, Mode
+from .output_limiter import OutputLimiter
+from .stop_policies import Stopping, StopTorque
+
+LONGEST_STEP = 0.02  # cap on the time that one command may be rated for [s]
+
+
+class SafetyStage:
+    """Modes, ramp, stop and the single exit. A fault latches until it is cleared.
+
+    `step` is told the time and gets the wanted torque and the stop torque every time, so that
+    stopping never needs anything that may have failed.
+    """
+
+    def __init__(
+        self, robot: Robot, limits: Limits, stop: StopConfig, ramp_time: float, commanded: Array
+    ) -> None:
+        self.limits = limits
+        self.ramp_time = ramp_time  # [s]
+        self.mode = Mode.DISABLED
+        self.fault: Fault | None = None
+        self.limited = False  # whether the last command was held back
+        self.stop = stop
+        self._robot = robot
+        self._release = OutputLimiter(limits, commanded)
+        self._first = np.zeros(robot.nv)  # torque at the beginning of the ramp
+        self._since = 0.0  # when the ramp began [s]
+        self._stopping: Stopping | None = None
+        self._last_time: float | None = None
+        self._last_stop: StopTorque | None = None
+
+    # -- requests -------------------------------------------------------------------------------------
+
+    def enable(self, now: float, measured: Array) -> str | None:
+        """Begin the ramp from the measured effort [N m]; a reason where that is refused."""
+        if self.fault is not None:
+            return f'a fault is latched ({self.fault}); clear it first'
+        if self.is_driving:
+            return None
+        holding = self.mode is Mode.STOPPING
+        if holding and self.stop.policy != 'hold':
+            return 'it is still stopping; wait until it is disabled'
+        self._first = self._release.last.copy() if holding else self._release.start(measured)
+        self._since, self._stopping = now, None
+        self._last_time = None
+        self.mode = Mode.RAMPING
+        return None
+
+    def disable(self, now: float) -> None:
+        """Run the stop policy, then be silent."""
+        if self.is_driving:
+            self._begin_stop(now)
+            self.mode = Mode.STOPPING
+
+    def trip(self, now: float, fault: Fault) -> None:
+        """Latch a fault; torque in flight ends in the stop policy. The first fault is kept."""
+        if self.fault is not None:
+            return
+        self.fault = fault
+        if self.is_driving:
+            self._begin_stop(now)
+        self.mode = Mode.FAULT
+
+    def clear(self) -> str | None:
+        """Forget a latched fault once the stop is over; a reason where that is refused."""
+        if self.fault is None:
+            return None
+        if self._stopping is not None and self.stop.policy != 'hold':
+            return 'the stop is not over yet; try again when it is'
+        self.fault = None
+        # A robot that is being held goes on being held.
+        self.mode = Mode.DISABLED if self._stopping is None else Mode.STOPPING
+        return None
+
+    @property
+    def is_driving(self) -> bool:
+        """Whether the terms reach the motors."""
+        return self.mode in (Mode.RAMPING, Mode.ACTIVE)
+
+    @property
+    def is_sending(self) -> bool:
+        return self.is_driving or self._stopping is not None
+
+    # -- every step -----------------------------------------------------------------------------------
+
+    def step(
+        self, now: float, stamped: float | None, torque: Array | None, stop: StopTorque | None
+    ) -> Array | None:
+        """The command [N m] over joint_names, or None for silence.
+
+        `stamped` is by how much the stamps went on since the last step [s], None without a new state;
+        `torque` is the sum of the terms, None where they could not be evaluated; `stop` is what a stop
+        could use of the present state, None without a valid one.
+        """
+        dt = self._elapsed(now, stamped)
+        if stop is not None:
+            stop = self._checked(stop)
+        if self.is_driving:
+            if torque is not None and is_finite(torque):
+                return self._out(self._blend(now, torque), dt, self.limits.effort_rate)
+            self.trip(now, Fault('torque', 'the sum of the terms is not finite'))
+        if self._stopping is None:
+            return None
+        command = self._out(self._stopping.torque(now, stop), dt, self.limits.stop_rate)
+        if self._stopping.finished and not command.any():
+            self._stopping = None
+            self.mode = Mode.DISABLED if self.fault is None else Mode.FAULT
+        return command
+
+    def _begin_stop(self, now: float) -> None:
+        gravity = np.zeros(self._robot.nv) if self._last_stop is None else self._last_stop.gravity
+        self._stopping = Stopping(self.stop, now, gravity)
+
+    def _blend(self, now: float, torque: Array) -> Array:
+        share = 1.0 if self.ramp_time <= 0 else max(0.0, (now - self._since) / self.ramp_time)
+        if share >= 1.0:
+            self.mode = Mode.ACTIVE
+        if self.mode is Mode.ACTIVE:  # for good, whatever becomes of the ramp time
+            return torque
+        return (1.0 - share) * self._first + share * torque
+
+    def _out(self, torque: Array, dt: float, rate: Array) -> Array:
+        command, self.limited = self._release.release(torque, dt, rate)
+        return command
+
+    def _checked(self, stop: StopTorque) -> StopTorque | None:
+        """A stop torque that is not finite is no state."""
+        if not is_finite(stop.gravity):
+            return None
+        self._last_stop = stop
+        return stop
+
+    def _elapsed(self, now: float, stamped: float | None) -> float:
+        """The smallest of steady time, stamp time and a cap since the last step, never negative."""
+        steady = 0.0 if self._last_time is None else now - self._last_time
+        self._last_time = now
+        return max(0.0, min(steady, LONGEST_STEP, np.inf if stamped is None else stamped))

@@ -1,0 +1,1 @@
+"""Demonstrations: a robot's scenario on real topics, and whether every bound of it held."""

@@ -1,0 +1,90 @@
+"""Motions that robots are asked to follow, dense and smooth."""
+
+import numpy as np
+from scipy.interpolate import make_interp_spline
+from scipy.optimize import brentq
+
+from ..arrays import Array
+from ..control.reference.trajectory import JointTrajectory
+from ..robot.model import Robot
+
+
+def smooth_step(s: Array) -> Array:
+    """0 to 1 with zero speed and acceleration at both ends."""
+    s = np.clip(s, 0, 1)
+    return np.asarray(s**3 * (10 - 15 * s + 6 * s**2))
+
+
+class Motion:
+    """Dense points of some joints, as a trajectory and as a function of time."""
+
+    def __init__(self, names: tuple[str, ...], times: Array, positions: Array) -> None:
+        self.names, self.times = names, times
+        self._spline = make_interp_spline(times, positions, k=5)
+        self._q, self._v, self._a = (self._spline(times, nu) for nu in range(3))
+        for x in (self._v, self._a):
+            x[0] = x[-1] = 0
+
+    @property
+    def trajectory(self) -> JointTrajectory:
+        return JointTrajectory(self.names, self.times, self._q, self._v, self._a)
+
+    def at(self, t: Array | float) -> Array:
+        """Positions at times t [s], held before and after."""
+        return np.asarray(self._spline(np.clip(t, 0, self.times[-1])))
+
+
+def krang_at_full_speed(robot: Robot, step: float = 0.01) -> Motion:
+    """Sixteen joints there and back, each by a quintic that reaches its full speed; base_pitch balances."""
+    reach = 0.45 * np.where(np.arange(17) % 2, -1, 1)
+    reach[:3] = 0, 0.3, 0.4
+    duration = 1.875 * np.abs(reach[1:]) / robot.velocity_limits[1:]
+    half = duration.max()
+    times = np.arange(0, 2 * half + 0.3, step)
+    q = np.tile(robot.home, (len(times), 1))
+    for joint in range(1, 17):
+        there, back = times / duration[joint - 1], (times - half) / duration[joint - 1]
+        q[:, joint] += reach[joint] * (smooth_step(there) - smooth_step(back))
+    q[:, 0] = [balanced_pitch(robot, x) for x in q]
+    return Motion(robot.joint_names, times, q)
+
+
+def balanced_pitch(robot: Robot, q: Array) -> float:
+    """The base_pitch that puts the centre of mass over the axle."""
+
+    def offset(pitch: float) -> float:
+        return float(robot.center_of_mass(np.array([pitch, *q[1:]]))[0])
+
+    return float(brentq(offset, -1.5, 0.8, xtol=1e-14))
+
+
+def figure_of_eight(step: float = 0.01, blend: float = 0.4, start: float = 4.0) -> Motion:
+    """Otbot's eight at 1 m/s with the platform turning at 1 rad/s, made smooth.
+
+    Line, three quarters of a circle, line, three quarters the other way, line, as published; here the
+    curvature changes over `blend` m instead of at once, speed and platform rate rise and fall over time
+    instead of jumping, and the second circle is driven at the same 1 m/s as the first.
+    """
+    lengths, curvatures = [2.0, 1.5 * np.pi, 2.0, 1.5 * np.pi, 2.0], [0, 1, 0, -1, 0]
+    total = sum(lengths)
+    s = np.linspace(0, total, 20001)
+    window = np.hanning(round(blend / (s[1] - s[0])))
+    curvature = np.repeat(curvatures, np.round(np.array(lengths) / total * 20001).astype(int) + 1)[:20001]
+    padded = np.pad(curvature.astype(float), len(window), mode='edge')
+    curvature = np.convolve(padded, window / window.sum(), mode='same')[len(window) : -len(window)]
+    heading = integral(curvature, s)
+    x, y = integral(np.cos(heading), s), integral(np.sin(heading), s)
+
+    end = total + start
+    fine = np.linspace(0, end, 40001)
+    travelled = integral(smooth_step(fine / start) * smooth_step((end - fine) / start), fine)
+    turned = integral(smooth_step(fine - start) * smooth_step(end - start - fine), fine)
+    times = np.arange(0, end + step / 2, step)
+    along = np.interp(times, fine, travelled * total / travelled[-1])
+    points = [np.interp(along, s, x), np.interp(along, s, y), np.interp(times, fine, turned)]
+    return Motion(('x', 'y', 'alpha'), times, np.array(points).T)
+
+
+def integral(f: Array, x: Array) -> Array:
+    """Of samples f over x, from 0, by trapezoids."""
+    return np.concatenate([[0], np.cumsum((f[1:] + f[:-1]) / 2 * np.diff(x))])

@@ -1,0 +1,1 @@
+"""Gazebo's files, generated from a robot's own."""

@@ -1,0 +1,151 @@
+"""A robot for Gazebo Harmonic and gz_ros2_control, made from its own URDF and robot file."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pinocchio as pin
+import yaml
+
+from ...robot.config import ActuatorConfig
+from ...robot.model import Robot
+from ..planar_base import PlanarBase
+from .gazebo_model import gazebo_urdf, viscous_friction
+from .gazebo_world import STEP, gazebo_world
+
+LATE = 3  # steps of Gazebo after which a state has become a torque
+
+
+@dataclass(frozen=True)
+class GazeboSetup:
+    """All that a launch file needs to run a robot in Gazebo; `folder` holds the generated files."""
+
+    folder: Path
+    urdf: str  # text, for robot_description
+    effort_joints: tuple[str, ...]  # in the order of effort_controller's commands
+    pose: tuple[float, ...]  # x, y, z [m], roll, pitch, yaw [rad] to spawn it at
+    bridges: tuple[str, ...]  # arguments of ros_gz_bridge's parameter_bridge
+
+    @property
+    def world(self) -> Path:
+        return self.folder / 'world.sdf'
+
+    @property
+    def controllers(self) -> Path:
+        return self.folder / 'controllers.yaml'
+
+    @property
+    def nodes(self) -> Path:
+        return self.folder / 'nodes.yaml'
+
+    @property
+    def robot_file(self) -> Path:
+        return self.folder / 'robot.yaml'
+
+
+def write_gazebo_files(
+    robot: Robot, folder: Path, namespace: str = '', wheels_locked: bool = False
+) -> GazeboSetup:
+    """Write what Gazebo, ros2_control and the package's nodes read; topics are below `namespace`."""
+    joints = effort_joints(robot, wheels_locked)
+    prefix = '/' + namespace.strip('/') if namespace.strip('/') else ''
+    folder.mkdir(parents=True, exist_ok=True)
+    urdf = gazebo_urdf(robot, joints, str(folder / 'controllers.yaml'), prefix)
+    setup = GazeboSetup(folder, urdf, joints, _spawn_pose(robot), _bridges(robot, prefix))
+    (folder / 'gazebo.urdf').write_text(urdf)
+    setup.world.write_text(gazebo_world(robot))
+    setup.controllers.write_text(controllers_yaml(joints))
+    setup.nodes.write_text(nodes_yaml(robot, joints, wheels_locked))
+    text = robot.urdf.text
+    (folder / 'robot.urdf').write_bytes(text.encode() if isinstance(text, str) else text)
+    setup.robot_file.write_text(gazebo_robot_file(robot, 'robot.urdf'))
+    return setup
+
+
+def effort_joints(robot: Robot, wheels_locked: bool = False) -> tuple[str, ...]:
+    """Joints that get torque, in the order of their drivers: those whose driver's condition holds."""
+    holds = {None: True, 'wheels_locked': wheels_locked}
+    joints = (driver.joint for driver in robot.config.actuators if holds.get(driver.only_if, False))
+    return tuple(dict.fromkeys(joints))
+
+
+def controllers_yaml(joints: Sequence[str]) -> str:
+    """Parameters of the controller manager, a state broadcaster and a forwarder of torques [N m]."""
+    manager = {
+        'update_rate': round(1 / STEP),
+        'joint_state_broadcaster': {'type': 'joint_state_broadcaster/JointStateBroadcaster'},
+        'effort_controller': {'type': 'forward_command_controller/ForwardCommandController'},
+    }
+    return _parameters(
+        controller_manager=manager, effort_controller={'joints': list(joints), 'interface_name': 'effort'}
+    )
+
+
+def gazebo_robot_file(robot: Robot, urdf: str) -> str:
+    """The robot file for the nodes that control the robot in Gazebo: the same robot, attached otherwise.
+
+    One driver per joint, in the joint's own coordinates; odometry of the link that Gazebo reports.
+    """
+    config = replace(robot.config, urdf=urdf, actuators=_joints_as_drivers(robot))
+    if config.rolling and config.odom is not None:
+        config = replace(config, odom=replace(config.odom, heading_of=PlanarBase(robot).link))
+    return yaml.safe_dump(_plain(asdict(config)), sort_keys=False)
+
+
+def nodes_yaml(robot: Robot, joints: Sequence[str], wheels_locked: bool) -> str:
+    """Parameters of torque_controller and torque_guard that Gazebo asks for."""
+    common = {'command_unit': 'torque', 'command_joints': list(joints), 'wheels_locked': wheels_locked}
+    # Gazebo lets go of the joints once it gets torques, so there must be some.
+    controller = {**common, 'auto_enable': True}
+    if robot.rotor_inertia().any():
+        controller['gains.bandwidth'] = rotorless_bandwidth(robot)
+    return _parameters(torque_controller=controller, torque_guard=common)
+
+
+def rotorless_bandwidth(robot: Robot) -> float:
+    """Bandwidth w [rad/s] of computed torque that joints bear without the rotors J that it reckons with.
+
+    Of one joint, sampled at h: (A + h F) v+ = A v - 2 w h (A + J) v_late is stable while
+    2 w (A + J) <= F + A / (LATE h).
+    """
+    J = np.diag(robot.rotor_inertia())
+    A = 1 / np.diag(np.linalg.inv(robot.mass_matrix(robot.home) - np.diag(J)))  # felt with all others free
+    F = viscous_friction(robot)
+    return float(((F + A / (LATE * STEP)) / (2 * (A + J))).min())
+
+
+def _joints_as_drivers(robot: Robot) -> tuple[ActuatorConfig, ...]:
+    conditions = {driver.joint: driver.only_if for driver in robot.config.actuators}
+    return tuple(ActuatorConfig(joint, joint, only_if=only_if) for joint, only_if in conditions.items())
+
+
+def _parameters(**nodes: dict[str, Any]) -> str:
+    """A parameter file that serves in any namespace."""
+    # One dump per node: of equal lists YAML would make an alias, which ROS does not read.
+    return ''.join(yaml.safe_dump({f'/**/{node}': {'ros__parameters': p}}) for node, p in nodes.items())
+
+
+def _plain(value: Any) -> Any:
+    """YAML's own kinds: no tuples."""
+    if isinstance(value, dict):
+        return {key: _plain(entry) for key, entry in value.items()}
+    return [_plain(entry) for entry in value] if isinstance(value, (list, tuple)) else value
+
+
+def _spawn_pose(robot: Robot) -> tuple[float, ...]:
+    if not robot.config.rolling:
+        return (0.0,) * 6
+    pose = robot.frame_pose(robot.home, PlanarBase(robot).link)
+    return (*pose[:3, 3].tolist(), *pin.rpy.matrixToRpy(pose[:3, :3]).tolist())
+
+
+def _bridges(robot: Robot, prefix: str) -> tuple[str, ...]:
+    """From Gazebo's topics to ROS: its clock, and what the robot's sensors publish."""
+    bridges = ['/clock@rosgraph_msgs/msg/Clock[gz.msgs.Clock']
+    if robot.config.imu is not None:
+        bridges.append(f'{prefix}/imu@sensor_msgs/msg/Imu[gz.msgs.IMU')
+    if robot.config.rolling:
+        bridges.append(f'{prefix}/odom@nav_msgs/msg/Odometry[gz.msgs.Odometry')
+    return tuple(bridges)

@@ -1,0 +1,178 @@
+"""Round trips: a robot with known wrong parameters is recorded, identified and compared."""
+
+import numpy as np
+import pinocchio as pin
+import pytest
+from bags.bagging import motion, record, record_model, torques
+
+import krang_dynamics as kd
+from krang_dynamics.bags.identification.identification import identify
+from krang_dynamics.bags.identification.model_files import with_friction_and_motors, with_inertias
+from krang_dynamics.bags.identification.regressor import Unknowns
+from krang_dynamics.bags.validation.filtering import Filtering
+from krang_dynamics.bags.validation.recording import Reading
+from krang_dynamics.bags.validation.validation import validate
+from krang_dynamics.errors import KrangError
+from krang_dynamics.robot.model import Robot
+from krang_dynamics.robot.plausibility import link_fault
+
+pytest.importorskip('rosbags')
+
+
+def changed(robot):
+    """The robot with masses, friction and rotors off by up to a quarter, a half and a quarter."""
+    random = np.random.default_rng(7)
+    bodies = {}
+    for i in range(1, robot.model.njoints):
+        body, factor = robot.model.inertias[i], random.uniform(0.8, 1.25)
+        moved = pin.Inertia(body.mass * factor, body.lever + random.normal(0, 0.01, 3), body.inertia * factor)
+        bodies[robot.model.names[i]] = moved.toDynamicParameters()
+    friction, rotors = robot.friction, np.diag(robot.rotor_inertia())
+    config = with_friction_and_motors(
+        robot,
+        friction.viscous * random.uniform(0.6, 1.5, robot.nv),
+        friction.coulomb * random.uniform(0.6, 1.5, robot.nv),
+        friction.sign or 'exact',
+        rotors * random.uniform(0.75, 1.3, robot.nv),
+        np.ones(robot.nv),
+    )
+    return Robot(config, with_inertias(robot, bodies))
+
+
+def test_a_krang_in_mujoco_is_found_again(tmp_path):
+    """Friction of the arms and all rotors to 5 %, held-out RMSE to 1.2 times that of the true model."""
+    pytest.importorskip('mujoco')
+    from krang_dynamics.simulation import MujocoPlant
+
+    krang = kd.load_robot('krang')
+    true, random = changed(krang), np.random.default_rng(1)
+    plant = MujocoPlant(true, timestep=2e-3)
+    omega = 2 * np.pi * np.array([0.1, 0.17, 0.23, *(0.2 + 0.05 * k for k in range(14))])
+    reach = np.minimum(0.5, 0.4 / omega) * np.array([0.1, 0.5, *[1.0] * 15])
+    t = np.arange(0, 24, 2e-3)
+    q, v, tau = np.empty((3, len(t), krang.nv))
+    for k, now in enumerate(t):
+        swell = min(1.0, now / 2) ** 3
+        wave, rate = np.sin(omega * now + 3 * omega), omega * np.cos(omega * now + 3 * omega)
+        q_d, v_d = krang.home + swell * reach * wave, swell * reach * rate
+        q[k], v[k] = plant.q, plant.v
+        pull = 200 * (q_d - q[k]) + 30 * (v_d - v[k]) - swell * reach * omega**2 * wave
+        tau[k] = krang.inverse_dynamics(q[k], v[k], pull, friction=True)
+        plant.step(tau[k], 2e-3)
+    tau[1:] = (tau[1:] + tau[:-1]) / 2  # held from sample to sample: what acts at a sample is the mean
+    for x, noise in ((q, 1e-6), (v, 1e-5), (tau, 0.02)):
+        x += random.normal(0, noise, x.shape)
+    rows = t >= 2
+    path = record(tmp_path / 'bag', krang.joint_names, t[rows], q[rows], v[rows], tau[rows])
+
+    found = identify([path], krang, None, Filtering(10.0), share=0.7)
+    floor = validate(path, true, None, Filtering(10.0), (0.7, 1.0))
+    for j, name in enumerate(krang.joint_names):
+        before, after = found.rmse()[name]
+        noise = floor.joints[name]['friction'].rmse
+        assert after <= 1.2 * noise, name
+        assert before > 2 * noise, name
+        if name[:4] in ('left', 'righ'):
+            assert found.robot.rotor_inertia()[j, j] == pytest.approx(true.rotor_inertia()[j, j], rel=0.05)
+            assert found.robot.friction.viscous[j] == pytest.approx(true.friction.viscous[j], rel=0.05)
+            assert found.robot.friction.coulomb[j] == pytest.approx(true.friction.coulomb[j], rel=0.05)
+    assert found.consistent() == 17
+    assert all(link_fault(link) is None for link in found.robot.urdf.links.values())
+    assert found.base_fit.condition < 1e6
+
+
+STATIONS = {
+    'pendubot_station_7': (0.0786609, 0.0305672, 0.0259821, 0.1481156, 0.5449053, 0.0116749),
+    'pendubot_station_9': (0.0771622, 0.0251335, 0.0232942, 0.1276416, 0.5493307, 0.0223954),
+}
+
+
+@pytest.mark.parametrize('name', STATIONS)
+def test_the_six_thetas_of_a_pendubot_come_back_from_volts(name, tmp_path):
+    """Starting from the data sheet, which is 1.7 times too light."""
+    from krang_dynamics.simulation import PinocchioPlant
+
+    true, random = kd.load_robot(name), np.random.default_rng(1)
+    plant = PinocchioPlant(true)
+    plant.reset(np.array([0, np.pi - 0.3]), np.zeros(2))
+    t = np.arange(0, 12, 2e-3)
+    q, v, volts = np.empty((len(t), 2)), np.empty((len(t), 2)), np.zeros((len(t), 2))
+    for k, now in enumerate(t):
+        q[k], v[k] = plant.q, plant.v
+        wave = [a * np.sin(2 * np.pi * f * now + a) for a, f in ((3, 0.7), (2.5, 1.3), (2, 2.1))]
+        volts[k, 0] = sum(wave) - 2 * q[k, 0]
+        plant.step(true.motors.torque(volts[k], v[k])[:1], 2e-3)
+    volts[1:] = (volts[1:] + volts[:-1]) / 2
+    for x, noise in ((q, 1e-4), (v, 2e-3), (volts[:, :1], 0.02)):
+        x += random.normal(0, noise, x.shape)
+    path = record(tmp_path / 'bag', true.joint_names, t, q, v, volts)
+
+    sheet = kd.load_robot('pendubot')
+    found = identify([path], sheet, Reading(unit='voltage'), Filtering(20.0), share=1.0).robot
+    motor = sheet.config.joints['arm'].motor
+    s = motor.resistance / (motor.gear * motor.torque_constant)
+    A, level = found.mass_matrix(np.zeros(2)), np.array([0, np.pi / 2])
+    theta = [
+        s * A[0, 0],
+        s * A[1, 1],
+        s * A[0, 1],
+        -s * found.gravity_torque(level)[1] / 9.81,
+        s * found.friction.viscous[0] + motor.gear * motor.back_emf,
+        s * found.friction.viscous[1],
+    ]
+    assert theta == pytest.approx(STATIONS[name], rel=0.02)
+
+
+def test_gains_and_offsets_of_the_effort_are_found(tmp_path):
+    robot = kd.load_robot('planar_2r', friction={'viscous': {'joint_1': 0.8, 'joint_2': 0.3}})
+    t, q, v, a = motion(robot, 20.0)
+    tau = torques(robot, q, v, a)
+    path = record(tmp_path / 'a', robot.joint_names, t, q, v, tau / [1.25, 0.8] + [0.4, -0.2])
+    found = identify([path], robot, find_gains=True)
+    assert found.gains == pytest.approx({'joint_1': 1.25, 'joint_2': 0.8}, rel=1e-3)
+    assert found.offsets == pytest.approx({'joint_1': 0.5, 'joint_2': -0.16}, abs=5e-3)
+    assert found.rmse()['joint_1'][1] < 0.01
+    assert found.robot.friction.viscous == pytest.approx([0.8, 0.3], abs=0.02)
+
+
+def test_friction_that_depends_on_direction_is_found(tmp_path):
+    robot = kd.load_robot('planar_2r')
+    t, q, v, a = motion(robot, 20.0)
+    tau = torques(robot, q, v, a) + np.where(v > 0, 2.0, -1.0)
+    path = record(tmp_path / 'a', robot.joint_names, t, q, v, tau)
+    found = identify([path], robot, unknowns=Unknowns('exact', asymmetric=True))
+    assert found.kinds['joint_1']['coulomb_forward'][1] == pytest.approx(2.0, abs=0.1)
+    assert found.kinds['joint_1']['coulomb_backward'][1] == pytest.approx(1.0, abs=0.1)
+
+
+def test_joints_that_never_move_keep_their_description(tmp_path):
+    robot = kd.load_robot('anthropomorphic')
+    still = dict.fromkeys(robot.joint_names[2:], 0.2)
+    t, q, v, a = motion(robot, 10.0)
+    for x, value in ((q, 0.2), (v, 0.0), (a, 0.0)):
+        x[:, 2:] = value
+    path = record(tmp_path / 'a', robot.joint_names, t, q, v, torques(robot, q, v, a))
+    found = identify([path], robot, Reading(locked=still))
+    assert found.base_fit.condition < 1e4
+    assert [link.mass for link in found.robot.urdf.links.values()] == pytest.approx(
+        [link.mass for link in robot.urdf.links.values()], rel=0.01
+    )
+
+
+def test_other_recordings_can_be_held_out(tmp_path):
+    robot = kd.load_robot('planar_2r')
+    one = record_model(tmp_path / 'one', robot, duration=6.0)
+    two = record_model(tmp_path / 'two', robot, duration=6.0, frequency=0.5)
+    found = identify([one], robot, held_out=[two])
+    assert '100%' in found.used
+    assert str(two) in found.held_out
+    assert len(found.after) == 1
+
+
+def test_what_cannot_work_is_said(tmp_path):
+    robot = kd.load_robot('planar_2r')
+    path = record_model(tmp_path / 'one', robot, duration=0.3)
+    with pytest.raises(KrangError, match='nothing is left'):
+        identify([path], robot)
+    with pytest.raises(KrangError, match='--share'):
+        identify([path], robot, share=0.0)

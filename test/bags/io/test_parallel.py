@@ -1,0 +1,45 @@
+"""Work in several processes gives what one process gives."""
+
+import os
+
+import pytest
+from bags.bagging import record_model
+
+import krang_dynamics as kd
+from krang_dynamics.bags.io import parallel
+from krang_dynamics.bags.io.parallel import Progress, one_thread_each
+from krang_dynamics.bags.validation.filtering import Filtering
+from krang_dynamics.bags.validation.validation import validate
+
+pytest.importorskip('rosbags')
+
+
+def test_processes_change_nothing_in_the_result(tmp_path, monkeypatch):
+    robot = kd.load_robot('planar_2r')
+    path = record_model(tmp_path / 'bag', robot, noise=0.1)
+    whole = validate(path, robot, None, Filtering(10.0))
+    monkeypatch.setattr('krang_dynamics.bags.validation.recording.WINDOW', 250)
+    results = []
+    for cores in (1, 2):
+        monkeypatch.setattr(parallel.os, 'cpu_count', lambda cores=cores: cores)
+        results.append(validate(path, robot, None, Filtering(10.0)).as_json())
+    assert results[0] == results[1]
+    for name, levels in whole.joints.items():
+        parted = results[0]['joints'][name]['friction']
+        assert parted == pytest.approx(levels['friction'].as_dict(), rel=1e-6)
+
+
+def test_the_environment_is_left_as_it_was(monkeypatch):
+    monkeypatch.setenv('OMP_NUM_THREADS', '7')
+    monkeypatch.delenv('MKL_NUM_THREADS', raising=False)
+    with one_thread_each():
+        assert os.environ['OMP_NUM_THREADS'] == '1'
+    assert os.environ['OMP_NUM_THREADS'] == '7'
+    assert 'MKL_NUM_THREADS' not in os.environ
+
+
+def test_progress_is_for_terminals_only(capsys):
+    progress = Progress('working', 5)
+    progress.step()
+    progress.end()
+    assert capsys.readouterr().err == ''

@@ -1,0 +1,143 @@
+"""Recordings that are torn, flipped, foreign or empty: what is there is read, and what is wrong is said."""
+
+import shutil
+
+import numpy as np
+import pytest
+from bags.bagging import START
+
+from krang_dynamics.bags.io.joint_state_codec import TYPE, encode
+from krang_dynamics.bags.io.reader import Bag
+from krang_dynamics.bags.io.writer import BagWriter
+from krang_dynamics.errors import BagError
+
+pytest.importorskip('rosbags')
+COUNT = 6000
+FORMATS = ('mcap', 'sqlite3')
+
+
+@pytest.fixture(scope='module')
+def bags(tmp_path_factory):
+    """A recording of several chunks in each format."""
+    folder = tmp_path_factory.mktemp('bags')
+    for storage in FORMATS:
+        with BagWriter(folder / storage, storage) as writer:
+            for k in range(COUNT):
+                data = encode(
+                    [f'joint_{i}' for i in range(17)], k, np.full(17, k), np.zeros(17), np.zeros(17)
+                )
+                writer.write('/joint_states', TYPE, data, START + 1_000_000 * k)
+    return folder
+
+
+def copy(bags, tmp_path, storage):
+    shutil.copytree(bags / storage, tmp_path / 'bag')
+    file = next(path for path in (tmp_path / 'bag').iterdir() if path.suffix in ('.mcap', '.db3'))
+    return tmp_path / 'bag', file
+
+
+def count(path):
+    bag = Bag(path)
+    times = [time for _, time, _ in bag.messages(['/joint_states'])]
+    return len(times), bag.damage
+
+
+@pytest.mark.parametrize('storage', FORMATS)
+def test_a_whole_recording_is_read_whole_and_in_any_part(bags, storage):
+    bag = Bag(bags / storage)
+    assert bag.duration == pytest.approx(1e-3 * COUNT, abs=2e-3)
+    for start, stop in ((0, COUNT), (100, 200), (4321, 4322)):
+        found = bag.messages(['/joint_states'], START + 1_000_000 * start, START + 1_000_000 * stop)
+        assert [(time - START) // 1_000_000 for _, time, _ in found] == list(range(start, stop))
+        batches = bag.batches('/joint_states', START + 1_000_000 * start, START + 1_000_000 * stop)
+        assert sum(len(times) for times, _ in batches) == stop - start
+    assert not bag.damage
+    message = next(bag.read('/joint_states', START + 7_000_000))[1]
+    assert message.position[0] == 7
+
+
+# A database of this size keeps the way to its rows in its middle: torn before that, none is found.
+@pytest.mark.parametrize(
+    ('storage', 'share'), [('mcap', 0.1), ('mcap', 0.5), ('mcap', 0.99), ('sqlite3', 0.9)]
+)
+def test_a_torn_file_gives_what_it_has(bags, tmp_path, storage, share):
+    path, file = copy(bags, tmp_path, storage)
+    data = file.read_bytes()
+    file.write_bytes(data[: int(share * len(data))])
+    found, damage = count(path)
+    assert found >= (0.95 if storage == 'mcap' else 0.6) * share * COUNT
+    assert found < COUNT or share == 0.99
+    assert len(damage) == 1
+
+
+def test_batches_are_the_messages_whatever_lies_between_them(tmp_path):
+    with BagWriter(tmp_path / 'mixed') as writer:
+        for k in range(300):
+            data = encode(['a'] if k % 3 else ['a', 'b'], k, np.ones(1 if k % 3 else 2), [], [])
+            writer.write('/joint_states' if k < 200 else '/others', TYPE, data, START + k)
+    bag = Bag(tmp_path / 'mixed')
+    for topic in ('/joint_states', '/others'):
+        singly = {(time, data) for _, time, data in bag.messages([topic])}
+        at_once = {
+            (int(time), row.tobytes())
+            for times, rows in bag.batches(topic)
+            for time, row in zip(times, rows, strict=True)
+        }
+        assert at_once == singly
+
+
+def test_a_torn_recording_without_its_metadata_is_read_too(bags, tmp_path):
+    path, file = copy(bags, tmp_path, 'mcap')
+    (path / 'metadata.yaml').unlink()
+    file.write_bytes(file.read_bytes()[:-100])
+    found, damage = count(path)
+    assert found == COUNT
+    assert any('metadata.yaml' in line for line in damage)
+    assert count(file)[0] == COUNT
+
+
+def test_a_chunk_that_cannot_be_unpacked_is_left_out(bags, tmp_path):
+    from rosbags.rosbag2 import CompressionFormat, CompressionMode, StoragePlugin, Writer
+    from rosbags.typesys import Stores, get_typestore
+
+    writer = Writer(tmp_path / 'packed', version=9, storage_plugin=StoragePlugin.MCAP)
+    writer.set_compression(CompressionMode.STORAGE, CompressionFormat.ZSTD)
+    with writer:
+        topic = writer.add_connection('/joint_states', TYPE, typestore=get_typestore(Stores.ROS2_JAZZY))
+        for _, time, data in Bag(bags / 'mcap').messages(['/joint_states']):
+            writer.write(topic, time, data)
+    file = tmp_path / 'packed' / 'packed.mcap'
+    assert count(file) == (COUNT, [])
+    data = bytearray(file.read_bytes())
+    data[200:2000] = bytes(1800)
+    file.write_bytes(data)
+    found, damage = count(file)
+    assert 0 < found < COUNT
+    assert 'damaged' in damage[0]
+
+
+@pytest.mark.parametrize(
+    ('name', 'content', 'reason'),
+    [
+        ('a.mcap', b'', 'empty'),
+        ('a.db3', b'', 'empty'),
+        ('a.bag', b'#ROSBAG V2.0\n', 'ROS 1'),
+        ('a.txt', b'hello, this is some text', 'neither MCAP nor sqlite3'),
+        ('a.mcap', b'\x89MCAP0\r\n', 'no messages'),
+    ],
+)
+def test_what_is_no_recording_is_refused_in_one_line(tmp_path, name, content, reason):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(BagError, match=reason) as caught:
+        Bag(tmp_path / name)
+    assert '\n' not in str(caught.value)
+
+
+def test_a_database_of_something_else_is_refused(tmp_path):
+    import sqlite3
+
+    with sqlite3.connect(tmp_path / 'a.db3') as connection:
+        connection.execute('CREATE TABLE birds (name TEXT)')
+    connection.close()
+    with pytest.raises(BagError, match='no rosbag2 database'):
+        Bag(tmp_path / 'a.db3')

@@ -1,0 +1,35 @@
+"""A load that only the model has, or only the robot."""
+
+import numpy as np
+import pytest
+from bags.bagging import motion
+
+import krang_dynamics as kd
+from krang_dynamics.bags.validation.hints import gravity_columns, load_hint
+
+
+@pytest.fixture(scope='module')
+def robot():
+    return kd.load_robot('anthropomorphic')
+
+
+def test_columns_are_the_change_of_gravity_torque_by_a_load(robot):
+    q, com = robot.home, np.array([0.02, -0.03, 0.05])
+    change = robot.with_payload('tool', 1.5, com).gravity_torque(q) - robot.gravity_torque(q)
+    np.testing.assert_allclose(gravity_columns(robot, q, 'tool') @ [1.5, *(1.5 * com)], change, atol=1e-12)
+
+
+@pytest.mark.parametrize(('mass', 'word'), [(1.2, 'more than the model'), (-1.2, 'less than the model')])
+def test_a_load_is_seen_through_friction(robot, mass, word):
+    _, q, v, _ = motion(robot, 20.0, rate=20)
+    loaded = robot.with_payload('tool', 1.2, (0, 0, 0.1))
+    residual = np.array([loaded.gravity_torque(x) - robot.gravity_torque(x) for x in q]) * np.sign(mass)
+    residual += 0.3 * np.sign(v) + 0.1 * v
+    hint = load_hint(robot, q, v, residual, np.ones(6, dtype=bool))
+    assert f'1.20 kg {word} at tool' in hint
+
+
+def test_noise_is_no_load(robot):
+    _, q, v, _ = motion(robot, 20.0, rate=20)
+    noise = np.random.default_rng(1).normal(size=q.shape)
+    assert load_hint(robot, q, v, noise, np.ones(6, dtype=bool)) is None

@@ -1,0 +1,42 @@
+"""Reports are one file each."""
+
+import re
+
+import pytest
+from bags.bagging import record_model
+
+import krang_dynamics as kd
+from krang_dynamics.bags.identification.identification import identify
+from krang_dynamics.bags.validation.html_report import identification_html, validation_html
+from krang_dynamics.bags.validation.validation import validate
+
+pytest.importorskip('rosbags')
+pytest.importorskip('matplotlib')
+
+
+@pytest.fixture(scope='module')
+def recorded(tmp_path_factory):
+    robot = kd.load_robot('planar_2r')
+    return robot, record_model(tmp_path_factory.mktemp('bags') / 'bag', robot, duration=6.0, noise=0.1)
+
+
+def assert_whole(page, robot, images):
+    assert page.startswith('<!doctype html>')
+    assert len(re.findall(r'src="data:image/png;base64,[A-Za-z0-9+/=]{1000,}"', page)) == images
+    assert not re.search(r'(src|href)="(?!data:)', page)
+    assert all(name in page for name in robot.joint_names)
+
+
+def test_a_validation_needs_no_other_file(recorded):
+    robot, path = recorded
+    page = validation_html(validate(path, robot))
+    assert_whole(page, robot, 2)
+    assert 'With rotor inertia' in page
+
+
+def test_an_identification_shows_before_and_after(recorded):
+    robot, path = recorded
+    page = identification_html(identify([path], robot))
+    assert_whole(page, robot, 2)
+    assert 'joint_1.viscous' in page
+    assert 'condition number' in page

@@ -1,0 +1,128 @@
+"""Wrench to torque, [krang] eq. 16: frames, points of application, signs, limits and silence."""
+
+import numpy as np
+import pinocchio as pin
+import pytest
+from moments import moment
+from tools import states
+
+import krang_dynamics as kd
+from krang_dynamics import KrangError
+from krang_dynamics.control.terms.wrench import FADE, Wrench, WrenchSample, WrenchSettings
+
+BALANCE = 1e-9  # relative, of forces
+HANDS = ('left_hand', 'right_hand')
+FORCE, MOMENT = np.array([20.0, -10.0, 20.0]), np.array([1.0, 2.0, -2.0])  # 30 N, 3 N m
+
+
+@pytest.fixture(scope='module')
+def krang():
+    return kd.load_robot('krang')
+
+
+def term(robot, **settings):
+    convention = settings.pop('convention', 'applied_by_robot')
+    return Wrench(robot, {hand: WrenchSettings(convention, **settings) for hand in HANDS}, timeout=0.1)
+
+
+def sample(frame, frame_id, force=FORCE, moment=MOMENT, arrival=10.0):
+    return WrenchSample(frame, frame_id, np.concatenate([force, moment]), arrival)
+
+
+def world_wrench(robot, q, frame_id):
+    """Force, moment and point of application in the world."""
+    T = robot.frame_pose(q, frame_id)
+    return T[:3, :3] @ FORCE, T[:3, :3] @ MOMENT, T[:3, 3]
+
+
+@pytest.mark.parametrize('given_in', ['hand', 'world', 'bracket'])
+def test_both_hands_balance_what_the_surroundings_exert(krang, given_in):
+    """Against Pinocchio's inverse dynamics with the opposite wrench acting on the links of the hands."""
+    q, v, a = states(1, 17)[:, 0]
+    wrench = term(krang)
+    external = pin.StdVec_Force()
+    for _ in range(krang.model.njoints):
+        external.append(pin.Force.Zero())
+    data = krang.model.createData()
+    pin.forwardKinematics(krang.model, data, q)
+    for hand in HANDS:
+        frame_id = hand if given_in == 'hand' else given_in
+        assert wrench.take(sample(hand, frame_id), now=20.0) is None
+        force, couple, point = world_wrench(krang, q, frame_id)
+        about_origin = pin.Force(np.concatenate([force, couple + np.cross(point, force)]))
+        joint = krang.model.getJointId(f'{hand.split("_")[0]}_7')
+        external[joint] = data.oMi[joint].actInv(pin.Force(-about_origin.vector))
+    loaded = pin.rnea(krang.model, data, q, v, a, external)
+    torque = krang.inverse_dynamics(q, v, a) + wrench.torque(moment(krang, q, v))
+    assert np.abs(torque - loaded).max() <= BALANCE * np.abs(loaded).max()
+
+
+@pytest.mark.parametrize('frame_id', ['left_hand', 'world', 'bracket'])
+def test_torque_does_the_work_of_the_wrench(krang, frame_id):
+    """Virtual work: the point of application is carried along by the hand."""
+    q, v = states(1, 17, parts=2)[:, 0]
+    wrench = term(krang)
+    wrench.take(sample('left_hand', frame_id), now=20.0)
+    force, couple, point = world_wrench(krang, q, frame_id)
+    twist = krang.jacobian(q, 'left_hand') @ v
+    arm = point - krang.frame_pose(q, 'left_hand')[:3, 3]
+    power = force @ (twist[:3] + np.cross(twist[3:], arm)) + couple @ twist[3:]
+    assert wrench.torque(moment(krang, q, v)) @ v == pytest.approx(power, rel=BALANCE)
+
+
+def test_the_opposite_convention_is_the_opposite_torque(krang):
+    torques = []
+    for convention in ('applied_by_robot', 'applied_on_robot'):
+        wrench = term(krang, convention=convention)
+        wrench.take(sample('left_hand', 'world'), now=20.0)
+        torques.append(wrench.torque(moment(krang, krang.home, np.zeros(17))))
+    np.testing.assert_array_equal(torques[0], -torques[1])
+
+
+def test_the_sign_has_no_default(krang):
+    with pytest.raises(TypeError):
+        WrenchSettings()
+    with pytest.raises(KrangError, match='no default'):
+        Wrench(krang, {'left_hand': WrenchSettings('whatever')}, 0.1)
+
+
+def test_norms_are_limited_in_their_own_direction(krang):
+    limited, small = term(krang, max_force=3.0, max_moment=0.3), term(krang)
+    limited.take(sample('left_hand', 'left_hand'), now=20.0)
+    small.take(sample('left_hand', 'left_hand', FORCE / 10, MOMENT / 10), now=20.0)
+    now = moment(krang, krang.home, np.zeros(17))
+    np.testing.assert_allclose(limited.torque(now), small.torque(now), rtol=1e-12)
+
+
+def test_a_silent_source_fades_out(krang):
+    wrench = term(krang)
+    wrench.take(sample('left_hand', 'left_hand', arrival=10.0), now=20.0)
+
+    def torque(time):
+        return wrench.torque(moment(krang, krang.home, np.zeros(17), time=time))
+
+    full = torque(10.1)
+    np.testing.assert_allclose(torque(10.1 + FADE / 2), full / 2, rtol=1e-9)
+    assert not torque(10.1 + FADE + 1e-9).any()
+    wrench.take(sample('left_hand', 'left_hand', arrival=11.0), now=20.0)
+    np.testing.assert_array_equal(torque(11.0), full)
+
+
+@pytest.mark.parametrize(
+    ('bad', 'said'),
+    [
+        (sample('bracket', 'world'), 'not configured'),
+        (sample('left_hand', 'somewhere'), 'no frame of the robot'),
+        (sample('left_hand', 'world', force=np.array([0, np.nan, 0])), r'wrench\[1\] is nan'),
+        (sample('left_hand', 'world', moment=np.zeros(2)), 'wrench has shape'),
+    ],
+)
+def test_what_cannot_be_meant_is_refused_and_the_old_wrench_stays(krang, bad, said):
+    wrench = term(krang)
+    wrench.take(sample('left_hand', 'world'), now=20.0)
+    now = moment(krang, krang.home, np.zeros(17))
+    before = wrench.torque(now)
+    import re
+
+    assert re.search(said, wrench.take(bad, now=20.0))
+    np.testing.assert_array_equal(wrench.torque(now), before)

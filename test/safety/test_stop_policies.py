@@ -1,0 +1,230 @@
+"""Each stop policy from full motion, with and without state, on the exact plant."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from control.closed_loop import Loop
+from safety.feeding import PERIOD, Fed, robot_named
+
+from krang_dynamics.control.controller import TorqueController
+from krang_dynamics.control.settings import Settings
+from krang_dynamics.robot.model import Robot
+from krang_dynamics.safety.modes import Mode
+from krang_dynamics.simulation.pinocchio_plant import PinocchioPlant
+
+ROBOTS = ('planar_2r', 'anthropomorphic', 'krang', 'otbot', 'pendubot')
+ARMS = ('planar_2r', 'anthropomorphic', 'krang')
+POLICIES = ('hold', 'lower', 'zero')
+LONGEST_STOP = 4.0  # s, until silence
+HAND_SPEED = 0.5  # m/s, at which a hand comes down at most
+BRAKING = 0.5  # s, in which full motion is taken out
+LET_GO = 0.15  # s, in which the damping ends, wherever the arm is by then
+AT_REST = 0.02  # rad/s
+ROUNDING = 1e-6  # N m
+
+
+def plant_of(robot):
+    """Krang stands on a stand, as heavy wheels: 54 N m cannot catch it once it tips over."""
+    if robot.name != 'krang':
+        return PinocchioPlant(robot)
+    joints = dict(robot.config.joints)
+    base = joints['base_pitch']
+    joints['base_pitch'] = replace(base, motor=replace(base.motor, rotor_inertia=1e4))
+    return PinocchioPlant(Robot(replace(robot.config, joints=joints), robot.urdf))
+
+
+def in_full_motion(name, policy, way=0):
+    """A loop whose robot moves at its speed limits under gravity compensation, then is told to stop."""
+    robot = robot_named(name)
+    controller = TorqueController(robot, Settings(('gravity', 'damping'), stop_policy=policy, ramp_time=0.0))
+    plant = plant_of(robot)
+    share = 0.1 if name == 'otbot' else 0.9  # wheels must roll as fast as the platform moves
+    speed = share * np.where(np.isfinite(robot.velocity_limits), robot.velocity_limits, 10.0)
+    if name == 'krang':
+        speed[0] = 0.0
+    signs = np.random.default_rng(way).choice([-1.0, 1.0], robot.nv)
+    plant.reset(robot.home, signs * speed)
+    loop = Loop(controller, plant)
+    loop.effort = robot.gravity_torque(robot.home)
+    loop.step(enable=True)
+    loop.run(0.003)
+    assert loop.outputs.mode is Mode.ACTIVE, loop.outputs
+    return loop
+
+
+def stop(loop, blind=False, duration=LONGEST_STOP):
+    """Stop, by silence of the state where blind; times [s] and commands (K, n) until the last one."""
+    before = loop.outputs.torque
+    begin = len(loop.history)
+    for k in range(round(duration / PERIOD)):
+        loop.step(with_state=not blind, enable=False if k == 0 and not blind else None)
+        if loop.outputs.torque is None:
+            break
+    sent = [h for h in loop.history[begin:] if h[3] is not None]
+    return np.array([h[0] for h in sent]), np.array([before, *(h[3] for h in sent)])
+
+
+def descent(robot, history):
+    """Fastest downward speed of any hand [m/s]."""
+    return max(
+        float(-(robot.jacobian(q, frame) @ v)[2])
+        for _, q, v, *_ in history[::50]
+        for frame in robot.config.end_effectors
+    )
+
+
+@pytest.mark.parametrize('blind', [False, True], ids=['with_state', 'without_state'])
+@pytest.mark.parametrize('policy', POLICIES)
+@pytest.mark.parametrize('name', ROBOTS)
+def test_p1_p2_and_p3_hold_through_every_stop(name, policy, blind):
+    loop = in_full_motion(name, policy)
+    limits = loop.controller.limits
+    _, torque = stop(loop, blind, duration=0.8)
+    assert np.isfinite(torque).all()
+    assert (np.abs(torque) <= limits.effort).all()
+    assert (np.abs(np.diff(torque, axis=0)) <= limits.stop_rate * PERIOD + ROUNDING).all()
+
+
+@pytest.mark.parametrize('way', [0, 1])
+@pytest.mark.parametrize('name', ARMS)
+def test_lower_brings_the_hands_down_slowly_and_ends_in_silence(name, way):
+    loop = in_full_motion(name, 'lower', way)
+    begin = len(loop.history)
+    _, torque = stop(loop)
+    assert loop.outputs.torque is None
+    assert loop.outputs.mode is Mode.DISABLED
+    assert not torque[-1].any()
+    first, last = begin + round(BRAKING / PERIOD), len(loop.history) - round(LET_GO / PERIOD)
+    assert descent(loop.robot, loop.history[first:last]) <= HAND_SPEED
+
+
+@pytest.mark.parametrize('name', ['planar_2r', 'anthropomorphic'])
+def test_lower_is_slow_from_wherever_it_begins(name):
+    robot = robot_named(name)
+    for q in np.random.default_rng(5).uniform(-2.5, 2.5, (3, robot.nv)):
+        loop = in_full_motion(name, 'lower')
+        loop.plant._q, loop.plant._v = q, np.zeros(robot.nv)
+        begin = len(loop.history)
+        stop(loop)
+        assert loop.outputs.torque is None
+        last = len(loop.history) - round(LET_GO / PERIOD)
+        assert descent(robot, loop.history[begin:last]) <= HAND_SPEED
+
+
+@pytest.mark.parametrize('name', ARMS)
+def test_hold_stops_the_motion_and_holds_on(name):
+    loop = in_full_motion(name, 'hold')
+    loop.step(enable=False)
+    loop.run(2.0)
+    held = loop.plant.q
+    loop.run(1.0)
+    assert loop.outputs.mode is Mode.STOPPING
+    assert np.abs(loop.plant.v).max() <= AT_REST
+    assert np.abs(loop.plant.q - held).max() <= AT_REST
+
+
+@pytest.mark.parametrize('name', ARMS)
+def test_a_stop_does_not_shake_the_robot_though_its_commands_come_late(name):
+    """By 10 ms, as over a busy bus; damping that is too strong for that ends in oscillation at the limits."""
+    loop = in_full_motion(name, 'hold')
+    loop.on_the_way.extend([loop.command] * 10)
+    loop.run(2.0, enable=False)
+    assert np.abs(loop.plant.v).max() <= AT_REST
+
+
+@pytest.mark.parametrize('name', ['otbot', 'pendubot'])
+@pytest.mark.parametrize('blind', [False, True])
+def test_zero_lets_go_as_fast_as_the_stop_rate_allows(name, blind):
+    loop = in_full_motion(name, 'zero')
+    loop.controller.terms[0].torque = lambda moment: np.full(loop.robot.nv, 1e3)
+    loop.run(0.05)
+    begin = loop.now
+    stop(loop, blind)
+    assert loop.outputs.torque is None
+    last = [h for h in loop.history if h[3] is not None][-1]
+    assert not last[3].any()
+    assert loop.now - begin <= 0.25  # a tenth of a second to notice, a tenth to let go
+
+
+def test_the_last_volts_are_zero_though_the_arm_still_turns():
+    loop = in_full_motion('pendubot', 'zero')
+    loop.step(enable=False)
+    commands = []
+    while loop.outputs.torque is not None:
+        commands.append(loop.outputs.command)
+        loop.step()
+    assert abs(loop.plant.v[0]) > 0.1
+    assert commands[-1].tolist() == [0.0]
+
+
+@pytest.mark.parametrize('policy', ['lower', 'zero', 'hold'])
+@pytest.mark.parametrize('name', ROBOTS)
+def test_a_blind_stop_ends_silent_at_zero(name, policy):
+    loop = in_full_motion(name, policy)
+    times, torque = stop(loop, blind=True)
+    assert loop.outputs.torque is None
+    assert loop.outputs.fault.kind == 'state'
+    assert not torque[-1].any()
+    assert times[-1] - times[0] <= 1.0
+
+
+def test_a_blind_stop_decays_the_last_gravity_torque_over_the_blind_time():
+    fed = Fed().started()
+    gravity = fed.robot.gravity_torque(fed.q)
+    sent = np.array([o.torque for o in fed.run(0.7, samples=[]) if o.torque is not None])
+    begin = np.flatnonzero(sent[:, 0] < gravity[0] - ROUNDING)[0]
+    expected = gravity[0] * (1 - PERIOD * np.arange(1, 500) / fed.robot.config.stop.blind_time)
+    np.testing.assert_allclose(sent[begin : begin + 499, 0], expected, atol=1e-6)
+    assert not sent[-1].any()
+
+
+@pytest.mark.parametrize('policy', POLICIES)
+def test_returning_states_do_not_cancel_a_stop(policy):
+    fed = Fed(stop_policy=policy).started()
+    fed.run(0.3, samples=[])
+    before = np.abs(fed.outputs.torque) if fed.outputs.torque is not None else np.zeros(2)
+    after = [o.torque for o in fed.run(3.0) if o.torque is not None]
+    assert fed.outputs.mode is Mode.FAULT
+    assert all((np.abs(torque) <= before + ROUNDING).all() for torque in after)
+
+
+def test_time_that_goes_back_while_blind_does_not_take_the_torque_up_again():
+    fed = Fed().started()
+    fed.run(0.4, samples=[])
+    before = fed.outputs.torque
+    for _ in range(50):
+        after = fed.step(samples=[], dt=-0.1).torque
+        assert (np.abs(after) <= np.abs(before)).all()
+
+
+def test_a_state_that_comes_and_goes_still_ends_the_stop():
+    fed = Fed().started()
+    fed.step(enable=False)
+    for k in range(4000):
+        fed.step(samples=None if k // 150 % 2 else [])
+    assert fed.outputs.torque is None
+    assert fed.outputs.mode is Mode.FAULT
+
+
+def test_a_stop_ends_though_one_of_two_publishers_with_other_clocks_died():
+    fed = Fed()
+
+    def part(i, stamp):
+        one = slice(i, i + 1)
+        return fed.sample(
+            names=fed.robot.joint_names[one],
+            position=fed.q[one],
+            velocity=fed.v[one],
+            effort=[],
+            stamp=stamp,
+            arrival=fed.time + PERIOD,
+        )
+
+    for _ in range(200):
+        fed.step([part(0, fed.clock + PERIOD), part(1, 0.0)], enable=True)
+    assert fed.outputs.mode is Mode.ACTIVE
+    for _ in range(1000):
+        fed.step([part(1, 0.0)])
+    assert fed.outputs.fault.kind == 'state'
+    assert fed.outputs.torque is None
