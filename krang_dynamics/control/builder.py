@@ -77,6 +77,21 @@ def limits_of(settings: Settings, robot: Robot, commanded: Sequence[str]) -> Lim
     return limits
 
 
+def in_force(settings: Settings, robot: Robot, limits: Limits, drivers: Drivers) -> dict[str, Any]:
+    """Parameters whose default is the robot's own, with the values that they have for it."""
+    stop = stop_of(settings, robot)
+    names = [name for name in LIMITS if getattr(limits, name) is not None]
+    return {
+        **{f'limits.{name}': getattr(limits, name).tolist() for name in names},
+        'stop.policy': stop.policy,
+        'stop.time': stop.time,
+        'stop.blind_time': stop.blind_time,
+        'stop.rate': limits.stop_rate.tolist(),
+        'command_joints': list(drivers.names),
+        'command_unit': drivers.unit.name,
+    }
+
+
 def payloads_of(settings: Settings) -> list[Payload]:
     """All bodies that the robot carries."""
     payloads = [

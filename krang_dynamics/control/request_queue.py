@@ -1,6 +1,7 @@
 """Requests between two steps: heartbeats, emergency stop, trajectories and wrenches."""
 
 from collections import deque
+from dataclasses import replace
 from typing import Any
 
 from . import messages
@@ -42,7 +43,8 @@ class RequestQueue:
         if self._presses:
             inputs.emergency_stop = self._presses.popleft()
         if self._wrenches:
-            inputs.wrenches, self._wrenches = list(self._wrenches.values()), {}
+            wrenches, self._wrenches = self._wrenches.values(), {}
+            inputs.wrenches = [replace(sample, arrival=inputs.time) for sample in wrenches]
         if not self._trajectories:
             return 0
         inputs.trajectory, received = self._trajectories.popleft()

@@ -40,6 +40,11 @@ class Session:
         """Whether torque is in flight."""
         return self.controller.safety.is_sending
 
+    @property
+    def is_enable_pending(self) -> bool:
+        """Whether auto_enable still has to enable the controller."""
+        return self._enable_pending
+
     def activate(self) -> None:
         """Step from now on; nothing is sent before enable."""
         self.is_active = True
@@ -64,19 +69,26 @@ class Session:
     def take_odom(self, sample: OdomSample) -> bool:
         return self._collector.take_other('odom', sample) and self.is_active
 
-    def take_wrench(self, sample: WrenchSample) -> None:
+    def take_wrench(self, sample: WrenchSample) -> bool:
+        """A wrench; its age counts from the step that takes it."""
         self._requests.take_wrench(sample)
+        return False
 
-    def take_trajectory(self, message: Any, received: int = 0) -> None:
+    def take_trajectory(self, message: Any, received: int = 0) -> bool:
         """A trajectory_msgs/JointTrajectory that was received at a time [ns]."""
         if self.is_active:
             self._requests.take_trajectory(message, received)
+        return False
 
-    def take_deadman(self, message: Any) -> None:
+    def take_deadman(self, message: Any) -> bool:
+        """A heartbeat, std_msgs/Bool."""
         self._requests.take_deadman(message)
+        return False
 
-    def take_emergency_stop(self, message: Any) -> None:
+    def take_emergency_stop(self, message: Any) -> bool:
+        """The emergency stop, std_msgs/Bool: true is pressed."""
         self._requests.take_emergency_stop(message)
+        return False
 
     # -- steps -------------------------------------------------------------------------------------------
 

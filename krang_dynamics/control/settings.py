@@ -106,7 +106,7 @@ class Settings:
                 raise InputError(f'{name} cannot change while the controller runs; configure it again')
 
     def __eq__(self, other: object) -> bool:
-        return type(other) is type(self) and other._values == self._values  # type: ignore[attr-defined]
+        return type(other) is type(self) and other._values == self._values
 
     def __repr__(self) -> str:
         rows = self.parameters()

@@ -1,14 +1,15 @@
-"""The start-up report: what an engineer reads before the first enable."""
+"""The start-up report, to be read before the first enable."""
 
 from ..robot.model import Robot
 from ..text import number, table
+from .builder import stop_of
 from .controller import TorqueController
 
 
 def startup_report(controller: TorqueController) -> list[str]:
     """Joint by joint: which state feeds which driver, which effort limit won; gravity and stop policy."""
     robot, settings = controller.robot, controller.settings
-    stop = settings.stop(robot)
+    stop = stop_of(settings, robot)
     return [
         f'{robot.name}: {" + ".join(settings.terms)}',
         *table(

@@ -29,7 +29,7 @@ class SafetyStage:
         self.fault: Fault | None = None
         self.limited = False  # whether the last command was held back
         self.stop = stop
-        self._policy = stop_policy(stop.policy)
+        self.policy = stop_policy(stop.policy)
         self._robot = robot
         self._release = OutputLimiter(limits, commanded)
         self._first = np.zeros(robot.nv)  # torque at the beginning of the ramp
@@ -47,7 +47,7 @@ class SafetyStage:
         if self.is_driving:
             return None
         holding = self.mode is Mode.STOPPING
-        if holding and not self._policy.is_lasting:
+        if holding and not self.policy.is_lasting:
             return 'it is still stopping; wait until it is disabled'
         self._first = self._release.last.copy() if holding else self._release.start(measured)
         self._since, self._stopping = now, None
@@ -74,7 +74,7 @@ class SafetyStage:
         """Forget a latched fault once the stop is over; a reason where that is refused."""
         if self.fault is None:
             return None
-        if self._stopping is not None and not self._policy.is_lasting:
+        if self._stopping is not None and not self.policy.is_lasting:
             return 'the stop is not over yet; try again when it is'
         self.fault = None
         # A robot that is being held goes on being held.
@@ -118,7 +118,7 @@ class SafetyStage:
 
     def _begin_stop(self, now: float) -> None:
         gravity = np.zeros(self._robot.nv) if self._last_stop is None else self._last_stop.gravity
-        self._stopping = self._policy(self.stop, now, gravity)
+        self._stopping = self.policy(self.stop, now, gravity)
 
     def _blend(self, now: float, torque: Array) -> Array:
         share = 1.0 if self.ramp_time <= 0 else max(0.0, (now - self._since) / self.ramp_time)

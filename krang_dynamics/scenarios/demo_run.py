@@ -56,7 +56,9 @@ def _run(options: Options) -> int:
         raise KrangError(f'no part of the scenario ends within {record.times[-1]:.1f} s; give it more time')
     print('\n'.join(_table(rows)))
     if len(rows) < len(scenario.checks):
-        print(f'{len(scenario.checks) - len(rows)} more where the scenario is played for {scenario.duration:g} s')
+        print(
+            f'{len(scenario.checks) - len(rows)} more where the scenario is played for {scenario.duration:g} s'
+        )
     print(f'{record.times[-1]:.1f} s simulated by {options.engine} in {monotonic() - began:.0f} s')
     paint(robot, record, scenario.error(record), picture)
     print(f'picture: {picture}')
@@ -83,7 +85,9 @@ def _is_bag(folder: Path) -> bool:
     return (folder / 'metadata.yaml').is_file()
 
 
-def _play(robot: Robot, scenario: Scenario, options: Options) -> tuple[Record, list[tuple[str, str, int, bytes]]]:
+def _play(
+    robot: Robot, scenario: Scenario, options: Options
+) -> tuple[Record, list[tuple[str, str, int, bytes]]]:
     private_domain()
     from .scenario_player import ScenarioPlayer  # needs rclpy, and the domain set
 
@@ -99,7 +103,9 @@ def _play(robot: Robot, scenario: Scenario, options: Options) -> tuple[Record, l
         player = ScenarioPlayer(robot, scenario, processes.dead)
         try:
             player.begin()
-            player.play(options.duration or scenario.duration, _Progress(options.duration or scenario.duration))
+            player.play(
+                options.duration or scenario.duration, _Progress(options.duration or scenario.duration)
+            )
             return player.record(), list(player.heard())
         except KrangError as error:
             raise KrangError(f'{error}\n{processes.log("torque_controller")}') from None

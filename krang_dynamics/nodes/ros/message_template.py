@@ -5,8 +5,10 @@ from typing import Any
 
 import numpy as np
 from rclpy.serialization import serialize_message
+from std_msgs.msg import Float64MultiArray, MultiArrayDimension, MultiArrayLayout
 
 from ...arrays import Array
+from ...bags.io.command_message import UNKNOWN, Stamp, dimensions, time_label
 from ...errors import InputError
 
 LITTLE_ENDIAN = b'\x00\x01'  # plain CDR
@@ -15,13 +17,13 @@ _stamp = struct.Struct('<iI')
 
 
 class Template:
-    """A message of which only some numbers change: made once, then these are exchanged.
+    """A message that is serialized once; after that only its numbers are replaced.
 
-    `fields` names lists of `count` doubles, or parts such as pose.pose.position, whose own numbers count.
+    `fields` names lists of `count` doubles, or parts such as pose.pose.position with doubles in them.
     """
 
     def __init__(self, message: Any, fields: str, count: int = 0) -> None:
-        # Numbers that stand nowhere else in a message; behind its end there may be anything.
+        # Numbers that occur nowhere else show where the fields are.
         marks = [_mark(message, field, count, 1000 * k) for k, field in enumerate(fields.split())]
         self._bytes = bytearray(serialize_message(message))
         firsts = [self._bytes.find(mark.tobytes()) for mark in marks]
@@ -41,8 +43,30 @@ class Template:
         return self.filled(*values)
 
 
+class CommandTemplate(Template):
+    """The command of some drivers; its labels are described in bags/io/command_message.py."""
+
+    def __init__(self, names: tuple[str, ...]) -> None:
+        layout = MultiArrayLayout(
+            dim=[MultiArrayDimension(label=label, size=n, stride=m) for label, n, m in dimensions(names)]
+        )
+        super().__init__(Float64MultiArray(layout=layout), 'data', len(names))
+        # The times are the last labels, whatever the names contain.
+        self._labels: list[slice] = []
+        end = len(self._bytes)
+        for _ in range(3):
+            end = self._bytes.rfind(UNKNOWN.encode(), 0, end)
+            self._labels.insert(0, slice(end, end + len(UNKNOWN)))
+
+    def labelled(self, times: tuple[Stamp, Stamp, Stamp], numbers: Array) -> bytes:
+        """The command with these numbers; times of the state answered, the step, and the node's clock."""
+        for place, time in zip(self._labels, times, strict=True):
+            self._bytes[place] = time_label(time).encode()
+        return self.filled(numbers)
+
+
 def _mark(message: Any, field: str, count: int, first: int) -> Array:
-    """Write numbers into a field that can be found again; a part's own, in their order, or a list's."""
+    """Write numbers that can be found again into a list, or into the doubles of a part, in their order."""
     *path, last = field.split('.')
     for name in path:
         message = getattr(message, name)
