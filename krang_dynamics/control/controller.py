@@ -237,7 +237,7 @@ class TorqueController:
             reason = 'the emergency stop is still pressed' if self._is_emergency else self.safety.clear()
             _note(refused, reason and f'clear_fault: {reason}')
             if reason is None and not self.safety.is_driving:
-                self._buffer.forget_stamps()
+                self._buffer.reset_stamps()
         if inputs.enable is False:
             self.safety.disable(now)
         elif inputs.enable:

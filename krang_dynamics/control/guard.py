@@ -136,7 +136,7 @@ class Guard:
             self._change_settings(inputs, refused)
             stale = self._buffer.stale(now, inputs.clock, self.settings.state_timeout)
             self._check_faults(inputs, late or stale)
-            self._check.go_on(now, self._buffer.v, self.settings.state_timeout)
+            self._check.advance(now, self._buffer.v, self.settings.state_timeout)
             command = self._take_commands(inputs, stale, refused)
             self._check_silence(now)
             if inputs.clear_fault:
@@ -245,7 +245,7 @@ class Guard:
             return f'clear_fault: {reason}'
         self._reported = ''
         if not self.is_relaying:
-            self._buffer.forget_stamps()
+            self._buffer.reset_stamps()
         return None
 
     # -- commands --------------------------------------------------------------------------------------
@@ -260,7 +260,7 @@ class Guard:
                 self._refuse(Fault('late', f'it arrived {now - arrival:.3f} s ago'), refused)
                 continue
             self._note_arrival(arrival)
-            wrong = self._closed(inputs, stale) or self._check.wrong(command, self._buffer.effort)
+            wrong = self._closed(inputs, stale) or self._check.check(command, self._buffer.effort)
             last = None if wrong else command.values
             if wrong and self.is_relaying:
                 self._trip(now, wrong)

@@ -54,7 +54,7 @@ class RobotState:
                 refused.append(reason)
         if inputs.imu or inputs.odom:
             self._take_sensors(inputs, refused)
-        return buffer.went_on
+        return buffer.increase
 
     def _take_sensors(self, inputs: Measured, refused: list[str]) -> None:
         """Joints, or the direction of gravity, from an inertial unit and from odometry."""
