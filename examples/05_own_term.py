@@ -50,4 +50,4 @@ for k in range(round(4.0 * RATE)):
         print(f'{k / RATE:3.1f} s  {robot.joint_names[JOINT]} moved by {angle:6.3f} rad, '
               f'spring {outputs.terms["spring"][JOINT]:6.2f} N m')  # fmt: skip
 
-print(f'remaining distance to the rest angle: {ANGLE - (plant.q - robot.home)[JOINT]:.4f} rad')
+print(f'remaining distance to the rest angle: {abs(ANGLE - (plant.q - robot.home)[JOINT]):.4f} rad')

@@ -49,7 +49,8 @@ class Driver(Node):
 
     def on_command(self, command):
         # The names are in the message: a wrong joint order is refused, not executed.
-        if [d.label for d in command.layout.dim[:1]] != [','.join(self.bus.names)]:
+        names = [d.label for d in command.layout.dim[:1]]
+        if names != [','.join(self.bus.names)] or len(command.data) != len(self.bus.names):
             self.get_logger().error(f'refused a command that is not for {self.bus.names}', once=True)
             return
         self.torque, self.received = command.data.tolist(), time.monotonic()

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from .robot.library import load_robot, robots
     from .robot.model import Robot
     from .safety.joint_buffer import JointSamples
-    from .simulation.engines import make_plant
+    from .simulation import make_plant
 
 __version__ = '0.1.0'
 
@@ -56,7 +56,7 @@ _MODULES = {
     'Term': 'control.terms.term',
     'TorqueController': 'control.controller',
     'load_robot': 'robot.library',
-    'make_plant': 'simulation.engines',
+    'make_plant': 'simulation',
     'robots': 'robot.library',
 }
 
