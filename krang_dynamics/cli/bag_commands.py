@@ -9,6 +9,7 @@ from ..bags.io.files import make_way, refuse_existing, write
 from ..errors import KrangError
 from ..robot.library import load_robot
 from ..robot.model import Robot
+from ..robot.motor import UNITS
 
 if TYPE_CHECKING:
     from ..bags.identification.identification import Identification
@@ -104,7 +105,7 @@ def _add_reading(parser: argparse.ArgumentParser) -> None:
     add('--map', action='append', default=[], metavar='FROM=TO', help="new names: 'fer_joint*=panda_joint*'")
     add('--lock', action='append', default=[], metavar='JOINT=VALUE', help='a joint that stood still')
     add('--remove-subtree', action='append', default=[], metavar='LINK', help='links that were not there')
-    add('--effort', choices=('torque', 'current', 'voltage'), default='torque', help='what effort holds')
+    add('--effort', choices=tuple(UNITS), default='torque', help='what effort holds')
     add('--gravity', type=float, nargs=3, metavar=('X', 'Y', 'Z'), help="m/s2, in the root link's axes")
     add(
         '--acceleration',

@@ -42,8 +42,8 @@ class CommandCheck:
         self._drivers = drivers
         self._limits = limits
         self._label = ','.join(drivers.names)
-        # Several drivers of one joint must agree; with volts, the supply may forbid it.
-        self._shares = len(drivers.names) > len(drivers.joints) and drivers.unit != 'voltage'
+        # Several drivers of one joint must agree, unless the limit of a command may prevent it.
+        self._shares = len(drivers.names) > len(drivers.joints) and not drivers.is_limited
         self._has_drag = bool(robot.motors.drag.any())
         self._zero = np.zeros(robot.nv)
         self._meant: Array | None = None  # torque of the last command [N m], None: nothing is in flight

@@ -9,7 +9,6 @@ import numpy as np
 from ..arrays import Array, Indices, is_finite
 from ..errors import InputError, UnknownNameError
 from ..robot.config import ActuatorConfig, Unit
-from ..robot.consistency import check_constants
 from ..robot.model import Robot
 from ..robot.motor import Motors
 from ..safety.joint_buffer import MOST_LISTS, JointSamples
@@ -27,26 +26,24 @@ class Drivers:
         self.names = tuple(actuator.name for actuator in chosen)
         self.joints = tuple(dict.fromkeys(actuator.joint for actuator in chosen))
         self._reader = _Reader(robot)
-        self.unit = unit = unit or robot.config.command_unit
         joints = robot.config.joints
-        check_constants(unit, joints)
-        motors = Motors([joints[name] for name in robot.joint_names], unit)
+        motors = Motors(joints, unit or robot.config.command_unit)
+        self.unit = motors.unit
         # Each driver gives tau = gain * command - drag * v at the joint.
         self._rows = np.array([robot.joint_names.index(a.joint) for a in chosen], dtype=np.intp)
-        ratio = np.array([a.ratio for a in chosen])  # a driver that takes N m means its own shaft's
-        gain = ratio if unit == 'torque' else motors.gain[self._rows]
-        gain = gain * np.array([a.sign for a in chosen])
+        gain = np.array([a.sign * self.unit.gain(joints[a.joint].motor, a.ratio) for a in chosen])
         drag = motors.drag[self._rows]
         self._per_torque = np.array([a.share for a in chosen]) / gain
         self._per_speed = drag * (1 / gain) if drag.any() else None  # speed is not shared
         self._gain = np.zeros((robot.nv, len(chosen)))
         self._gain[self._rows, np.arange(len(chosen))] = gain
         self._drag = np.bincount(self._rows, drag, robot.nv)
-        supplies = [joints[a.joint].motor.supply for a in chosen]
-        self._supply = np.array(supplies, dtype=float) if unit == 'voltage' else None
+        limit = np.array([self.unit.limit(joints[a.joint].motor) for a in chosen])
+        self.is_limited = bool(np.isfinite(limit).any())
+        self._limit = limit
 
     def command(self, torque: Array, v: Array) -> Array:
-        """Command [N m, A or V] over `names` for torque [N m] and v [rad/s] over the robot's joints."""
+        """Command in `unit` over `names` for torque [N m] and v [rad/s] over the robot's joints."""
         command = torque[self._rows] * self._per_torque
         if self._per_speed is not None:
             command += v[self._rows] * self._per_speed
@@ -65,12 +62,12 @@ class Drivers:
         return self._reader.joint_samples(sample)
 
     def _possible(self, command: Array) -> Array:
-        """Finite, 0 where it was not, and within the supply."""
+        """Finite, 0 where it was not, and within the unit's limit."""
         if not is_finite(command):
             command = np.where(np.isfinite(command), command, 0.0)
-        if self._supply is None:
+        if not self.is_limited:
             return command
-        return np.minimum(np.maximum(command, -self._supply), self._supply)
+        return np.minimum(np.maximum(command, -self._limit), self._limit)
 
 
 @dataclass(frozen=True)

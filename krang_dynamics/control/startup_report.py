@@ -4,8 +4,6 @@ from ..robot.model import Robot
 from ..text import number, table
 from .controller import TorqueController
 
-UNITS = {'torque': 'N m', 'current': 'A', 'voltage': 'V'}
-
 
 def startup_report(controller: TorqueController) -> list[str]:
     """Joint by joint: which state feeds which driver, which effort limit won; gravity and stop policy."""
@@ -17,7 +15,7 @@ def startup_report(controller: TorqueController) -> list[str]:
             ('joint', 'state from', 'driver', 'effort limit [N m]', 'set by', 'rate [N m/s]'),
             [_row(controller, i, joint) for i, joint in enumerate(robot.joint_names)],
         ),
-        f'command: {len(controller.drivers.names)} numbers in {UNITS[controller.drivers.unit]}, '
+        f'command: {len(controller.drivers.names)} numbers in {controller.drivers.unit.symbol}, '
         f'in the order {", ".join(controller.drivers.names)}',
         _gravity(controller),
         f'stop policy: {stop.policy}, {stop.time:g} s, blind {stop.blind_time:g} s',

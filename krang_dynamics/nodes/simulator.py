@@ -16,6 +16,7 @@ from sensor_msgs.msg import Imu, JointState
 from std_msgs.msg import Float64MultiArray
 
 from ..arrays import array
+from ..bags.io.joint_state_codec import JointStateWriter
 from ..control.builder import payloads_of, robot_of, settings_of
 from ..control.drivers import Drivers
 from ..control.parameters import PARAMETERS, Parameter, frame_parameters
@@ -106,11 +107,9 @@ class SimulatorNode(Shell, Node):
         robot = self._machine.robot
         names, *columns = zip(*_sensors(robot), strict=True)
         self._columns = [np.array(column) for column in columns]
-        message = JointState(name=list(names))
-        self._state_message = Template(message, 'position velocity effort', len(names))
+        self._state_message = JointStateWriter(names)
         self._states = self.create_publisher(JointState, 'joint_states', qos.STATES)
-        truth = JointState(name=list(robot.joint_names))
-        self._truth_message = Template(truth, 'position velocity effort', robot.nv)
+        self._truth_message = JointStateWriter(robot.joint_names)
         self._truth = self.create_publisher(JointState, '~/truth', qos.STATES)
         if robot.config.imu is not None:
             message = _in_frame(Imu, robot.config.imu.link)

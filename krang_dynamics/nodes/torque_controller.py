@@ -16,6 +16,7 @@ from std_msgs.msg import Bool, String
 from std_srvs.srv import SetBool, Trigger
 from trajectory_msgs.msg import JointTrajectory
 
+from ..bags.io.joint_state_codec import stamp_of
 from ..control import messages
 from ..control.builder import in_force, robot_of
 from ..control.controller import Inputs, Outputs, TorqueController
@@ -31,7 +32,6 @@ from .ros.diagnostics import Statistics
 from .ros.flight_recorder import FlightRecorder
 from .ros.inbox import Inbox
 from .ros.lifecycle import DONE, FAILED, guard_transitions
-from .ros.message_template import stamp_of
 from .ros.node_base import LONGEST_STOP, Shell
 from .ros.node_parameters import NODE_PARAMETERS
 from .ros.outbox import Outbox

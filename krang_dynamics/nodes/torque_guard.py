@@ -12,6 +12,7 @@ from sensor_msgs.msg import Imu, JointState
 from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import Trigger
 
+from ..bags.io.joint_state_codec import stamp_of
 from ..control import messages
 from ..control.builder import gravity_of, limits_of, payloads_of, robot_of, settings_of
 from ..control.command_check import Command
@@ -25,7 +26,6 @@ from .ros.command_message import CommandTemplate, names_of
 from .ros.description import description_of
 from .ros.diagnostics import status_message
 from .ros.inbox import Inbox
-from .ros.message_template import stamp_of
 from .ros.node_base import Shell
 from .ros.node_parameters import PROCESS_PARAMETERS
 from .ros.outbox import LAST_WORDS

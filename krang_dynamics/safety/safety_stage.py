@@ -8,7 +8,7 @@ from ..robot.model import Robot
 from .limits import Limits
 from .modes import Fault, Mode
 from .output_limiter import OutputLimiter
-from .stop_policies import Stopping, StopTorque
+from .stop_policies import StopPolicy, StopTorque, stop_policy
 
 LONGEST_STEP = 0.02  # cap on the time that one command may be rated for [s]
 
@@ -29,11 +29,12 @@ class SafetyStage:
         self.fault: Fault | None = None
         self.limited = False  # whether the last command was held back
         self.stop = stop
+        self._policy = stop_policy(stop.policy)
         self._robot = robot
         self._release = OutputLimiter(limits, commanded)
         self._first = np.zeros(robot.nv)  # torque at the beginning of the ramp
         self._since = 0.0  # when the ramp began [s]
-        self._stopping: Stopping | None = None
+        self._stopping: StopPolicy | None = None
         self._last_time: float | None = None
         self._last_stop: StopTorque | None = None
 
@@ -46,7 +47,7 @@ class SafetyStage:
         if self.is_driving:
             return None
         holding = self.mode is Mode.STOPPING
-        if holding and self.stop.policy != 'hold':
+        if holding and not self._policy.is_lasting:
             return 'it is still stopping; wait until it is disabled'
         self._first = self._release.last.copy() if holding else self._release.start(measured)
         self._since, self._stopping = now, None
@@ -73,7 +74,7 @@ class SafetyStage:
         """Forget a latched fault once the stop is over; a reason where that is refused."""
         if self.fault is None:
             return None
-        if self._stopping is not None and self.stop.policy != 'hold':
+        if self._stopping is not None and not self._policy.is_lasting:
             return 'the stop is not over yet; try again when it is'
         self.fault = None
         # A robot that is being held goes on being held.
@@ -117,7 +118,7 @@ class SafetyStage:
 
     def _begin_stop(self, now: float) -> None:
         gravity = np.zeros(self._robot.nv) if self._last_stop is None else self._last_stop.gravity
-        self._stopping = Stopping(self.stop, now, gravity)
+        self._stopping = self._policy(self.stop, now, gravity)
 
     def _blend(self, now: float, torque: Array) -> Array:
         share = 1.0 if self.ramp_time <= 0 else max(0.0, (now - self._since) / self.ramp_time)

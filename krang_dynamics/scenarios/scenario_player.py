@@ -22,11 +22,11 @@ from std_msgs.msg import String
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from ..arrays import Array
+from ..bags.io.joint_state_codec import JointStateReader
 from ..control.messages import seconds, wrench_sample
 from ..errors import KrangError
 from ..nodes.ros import qos
 from ..nodes.ros.executor import StaticExecutor
-from ..nodes.ros.message_template import JointStateReader
 from ..robot.model import Robot
 from .motions import Motion
 from .scenarios import Scenario

@@ -108,7 +108,7 @@ class Comparison:
 
     def recorded_command(self, time: int, values: Array) -> None:
         """A message of effort_commands, in the drivers' unit."""
-        self.unit = {'torque': 'N m', 'current': 'A', 'voltage': 'V'}[self._drivers.unit]
+        self.unit = self._drivers.unit.symbol
         if self._command is not None and len(values) == len(self._drivers.names):
             self._note(time, self._drivers.names, np.abs(values - self._command))
 

@@ -1,20 +1,23 @@
 """Swing a driven arm's free pendulum up and balance it: energy pump, partial linearisation, LQR."""
 
 from math import cos, pi, remainder
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-from scipy.linalg import solve_continuous_are
 
 from ...arrays import Array, joint_vector
 from ...errors import ConfigError
 from ...robot.model import Robot
-from .term import Moment, Term
+from .term import Term, TermInputs, register_term
+
+if TYPE_CHECKING:
+    from ..settings import Settings
 
 STATE_SCALE = np.array([0.7, 0.2, 7.0, 3.0])  # errors of (q, v) that weigh alike [rad, rad/s]
 VOLTS_SCALE = 8.0  # and the voltage that weighs as much [V]
 
 
+@register_term
 class Balance(Term):
     """Brings the pendulum to the upright of `robot.home` from anywhere, and keeps it and the arm there.
 
@@ -36,6 +39,8 @@ class Balance(Term):
         self.catch_cost = 0.6  # below which the regulator takes over [s]
         self.fall_cost = 2.4  # above which it gives up [s]
 
+        from scipy.linalg import solve_continuous_are  # slow to import, and only this term needs it
+
         self._check()
         A, B = robot.linearize(robot.home, np.zeros(2), np.zeros(1))
         self.cost = solve_continuous_are(A, B, np.diag(STATE_SCALE**-2), [[VOLTS_SCALE**-2]])  # P
@@ -44,12 +49,16 @@ class Balance(Term):
         self.supply = np.array([robot.config.joints[robot.joint_names[0]].motor.supply, 0.0])  # [V]
         self.reset()
 
+    @classmethod
+    def from_settings(cls, robot: Robot, settings: 'Settings') -> 'Balance':
+        return cls(robot)
+
     def reset(self) -> None:
-        """Forget the past; the next state decides whether to swing or to balance."""
+        """Discard the past; the next state decides whether to swing or to balance."""
         self.mode: Literal['swing', 'balance'] = 'swing'
 
-    def torque(self, moment: Moment) -> Array:
-        return self.drive(moment.q, moment.v)
+    def torque(self, state: TermInputs) -> Array:
+        return self.drive(state.q, state.v)
 
     def drive(self, q: Array, v: Array) -> Array:
         """Torque [N m] over joint_names for one control period, 0 on the pendulum; q [rad], v [rad/s]."""

@@ -1,8 +1,8 @@
 """What has come of the robot's state since the last step, as bytes."""
 
+from ...bags.io.joint_state_codec import JointStateReader
 from ...control.state_collector import StateCollector
 from ...robot.model import Robot
-from .message_template import JointStateReader
 
 
 class Inbox(StateCollector):

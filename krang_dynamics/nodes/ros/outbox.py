@@ -6,11 +6,11 @@ from rclpy.lifecycle import LifecycleNode
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
+from ...bags.io.joint_state_codec import JointStateWriter
 from ...control.controller import Outputs, TorqueController
 from . import qos
 from .command_message import CommandTemplate, Stamp
 from .flight_recorder import FlightRecorder
-from .message_template import Template
 
 LAST_WORDS = Duration(seconds=0.5)  # patience with drivers that do not listen
 
@@ -38,10 +38,10 @@ class Outbox:
         self.command_topic = self._commands.topic_name
         self.torque_topic = self._torques.topic_name
         self._command = CommandTemplate(drivers)
-        self._torque = Template(JointState(name=list(names)), 'effort', len(names))
-        joints, n = list(controller.robot.joint_names), controller.robot.nv
-        self._term = Template(JointState(name=joints), 'effort', n)
-        self._desired = Template(JointState(name=joints), 'position velocity', n)
+        self._torque = JointStateWriter(names, ('effort',))
+        joints = controller.robot.joint_names
+        self._term = JointStateWriter(joints, ('effort',))
+        self._desired = JointStateWriter(joints, ('position', 'velocity'))
 
     def send(self, outputs: Outputs, stamp: Stamp) -> bytes | None:
         """Publish the command, with the stamp of the state that caused it; the message, None without one."""
