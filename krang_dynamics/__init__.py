@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from .control.parameters import Parameter
     from .control.reference.trajectory import JointTrajectory
     from .control.settings import Settings
-    from .control.terms.term import Term
+    from .control.terms.term import Term, register_term
     from .robot.library import load_robot, robots
     from .robot.model import Robot
     from .safety.joint_buffer import JointSamples
@@ -37,6 +37,7 @@ __all__ = [
     'TorqueController',
     'load_robot',
     'make_plant',
+    'register_term',
     'robots',
 ]
 
@@ -57,6 +58,7 @@ _MODULES = {
     'TorqueController': 'control.controller',
     'load_robot': 'robot.library',
     'make_plant': 'simulation',
+    'register_term': 'control.terms.term',
     'robots': 'robot.library',
 }
 

@@ -8,8 +8,6 @@ from pathlib import Path
 
 import pytest
 
-import krang_dynamics as kd
-
 ROOT = Path(__file__).resolve().parents[2]
 TIME_LIMIT = 60.0  # on a loaded machine; each takes about 2 s [s]
 
@@ -57,8 +55,6 @@ def run(name, folder):
 def test_the_example_runs(name, tmp_path):
     if name in NEEDS and find_spec(NEEDS[name]) is None:
         pytest.skip(f'{NEEDS[name]} is not installed')
-    if name == '05_own_term' and not hasattr(kd, 'register_term'):
-        pytest.skip('terms cannot be registered yet')
     output = run(name, tmp_path)
     assert PRINTS[name] in output
     if name == '08_replay_a_fault':
