@@ -45,9 +45,7 @@ class CommandCheck:
         self._shares = len(drivers.names) > len(drivers.joints) and not drivers.is_limited
         self._has_drag = bool(robot.motors.drag.any())
         self._zero = np.zeros(robot.nv)
-        self._meant: Array | None = (
-            None  # intended torque of the last command [N m], None: nothing is in flight
-        )
+        self._meant: Array | None = None  # intended torque of the last command [N m]; None: no torque
         self._standing = self._zero  # the torque of that command at rest [N m]
         self._may_begin = True  # whether the last command was zero, as at the end of a stop
         self._allowance = self._zero  # allowed change at once [N m]
@@ -145,7 +143,7 @@ class CommandCheck:
             self._remember(values, drivers.torque(values, self._v), standing)
             return None
         meant = np.minimum(np.maximum(self._meant, low), high)
-        # A constant voltage changes no faster than the speed, also where the intended torque was not possible.
+        # A constant voltage changes no faster than the speed, whatever torque was intended.
         change = np.minimum(np.abs(meant - self._meant), np.abs(standing - self._standing))
         if not values.any():
             change, meant = np.minimum(change, np.abs(self._meant)), self._zero

@@ -88,7 +88,7 @@ class ImuSource:
         size = np.linalg.norm(level)
         if size < BLIND:
             raise ConfigError(
-                f'{robot.name}: imu: gravity is parallel to the axis of joint {joint!r}: its angle cannot be measured'
+                f'{robot.name}: imu: the axis of joint {joint!r} is vertical: its angle cannot be measured'
             )
         # The unit turns with the joint, so down turns the other way in its axes: Rot(axis, -angle) down.
         self._sine_cosine = -np.array([np.cross(level, axis), level]) @ root_from_unit / size
@@ -141,7 +141,7 @@ class OdomSource:
         self._upright = pin.Quaternion(robot.frame_pose(zero, self._link)[:3, :3]).conjugate()
 
     def _check(self, J: Array) -> None:
-        """Refuse a link that does not stay level, or is not carried by two prismatic and one revolute joint."""
+        """Refuse a link that tilts, or is not carried by two prismatic and one revolute joint."""
         robot, link, slides = self._robot, self._link, self._slides
         x, y, heading = self._names
         turns = np.abs(J[5, self._joints])

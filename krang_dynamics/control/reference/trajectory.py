@@ -15,7 +15,7 @@ SHORTEST = 1e-9  # between points [s], the resolution of ROS time
 LARGEST = 1e9  # of any number in a trajectory: below it no polynomial overflows
 REST = 1e-6  # velocity of a joint that has arrived [rad/s, m/s]
 
-Limits = dict[str, tuple[Array, Array]]  # lower and upper, of 'position' and of 'velocity'
+Bounds = dict[str, tuple[Array, Array]]  # lower and upper, of 'position' and of 'velocity'
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,7 +153,7 @@ class Reference:
             raise InputError(f'joint_names is {", ".join(names)}; it must name no joint twice')
         return [valid.index(name) for name in names]
 
-    def _limits(self, columns: list[int]) -> Limits:
+    def _limits(self, columns: list[int]) -> Bounds:
         robot, speed = self.robot, self.robot.velocity_limits[columns]
         return {'position': (robot.lower[columns], robot.upper[columns]), 'velocity': (-speed, speed)}
 
@@ -210,15 +210,15 @@ def _numbers(what: str, value: object, shape: tuple[int, ...]) -> Array:
     return x
 
 
-def _check_points(points: JointTrajectory, limits: Limits) -> None:
+def _check_points(points: JointTrajectory, limits: Bounds) -> None:
     for what, values in (('position', points.positions), ('velocity', points.velocities)):
         if values is not None and (found := first(beyond(values, *limits[what]))):
             point, joint = found
             raise _outside(points, limits, what, f'at point {point}', joint, values[found])
 
 
-def _check_between(points: JointTrajectory, control: Array, q_start: Array, limits: Limits) -> None:
-    """Limits where polynomials overshoot their points."""
+def _check_between(points: JointTrajectory, control: Array, q_start: Array, limits: Bounds) -> None:
+    """Bounds where polynomials overshoot their points."""
     # A robot beyond a limit may return, but not go farther.
     lower, upper = limits['position']
     limits = {**limits, 'position': (np.minimum(lower, q_start), np.maximum(upper, q_start))}
@@ -230,7 +230,7 @@ def _check_between(points: JointTrajectory, control: Array, q_start: Array, limi
 
 
 def _outside(
-    points: JointTrajectory, limits: Limits, what: str, where: str, joint: int, value: float
+    points: JointTrajectory, limits: Bounds, what: str, where: str, joint: int, value: float
 ) -> InputError:
     lower, upper = (limit[joint] for limit in limits[what])
     return InputError(

@@ -34,9 +34,7 @@ class Balance(Term):
         self.arm_stiffness = 6.0  # pulls the arm home [1/s2]
         self.arm_damping = 16.4  # brings the arm to the pump's speed [1/s]
         self.energy_gain = 3.7  # share of arm_speed per weight moment of missing energy [1]
-        self.energy_surplus = (
-            0.13  # target energy above the upright's, in weight moments: friction takes it on the way up [1]
-        )
+        self.energy_surplus = 0.13  # target above the upright's energy: friction takes it [weight moments]
         self.full_swing = 0.77  # pendulum speed from which the pump uses its full speed [rad/s]
         self.catch_cost = 0.6  # below which the regulator takes over [s]
         self.fall_cost = 2.4  # above which the arm swings again [s]

@@ -1,128 +1,166 @@
-"""Replay: the same torques, the same faults, the same bytes."""
+"""Replay: the same commands, the same faults, the same bytes."""
 
-import json
 from pathlib import Path
 
 import numpy as np
 import pytest
 from bags.bagging import START, record_model
 
-from krang_dynamics.bags.io.joint_state_codec import TYPE, encode
+from krang_dynamics.bags.io.command_message import TYPE as COMMAND
+from krang_dynamics.bags.io.command_message import dimensions, time_label
+from krang_dynamics.bags.io.joint_state_codec import TYPE, JointStateReader, encode
 from krang_dynamics.bags.io.reader import Bag
 from krang_dynamics.bags.io.writer import BagWriter, prepare
-from krang_dynamics.bags.replay.replayer import replay, values_of
+from krang_dynamics.bags.replay.replayer import replay
 from krang_dynamics.cli.main import main
-from krang_dynamics.control.controller import Inputs
-from krang_dynamics.control.making import controller_of, new_values
+from krang_dynamics.control.node_state import NodeState
+from krang_dynamics.control.session import Session, seconds
+from krang_dynamics.control.settings import Settings
 from krang_dynamics.errors import BagError
 from krang_dynamics.robot.library import load_robot
-from krang_dynamics.safety.joint_buffer import JointSamples
 
 pytest.importorskip('rosbags')
 
 PERIOD = 5_000_000  # of the states [ns]
+OFFSET = 1_234_567_890  # from the steady clock to the times of the recording [ns]
+LATENCY = 300_000  # from a step to the arrival of its command in the recording [ns]
 NODE = '/torque_controller'
 EMPTY = np.zeros(0)
 
 
 class Flight:
-    """A controller and a plant in one loop, with every message that the node would send and hear.
+    """A Session and a robot in one loop, with every message that a node would send and receive."""
 
-    Steps, watch and ~/state are written here as the node has them, in the time of the bag.
-    """
-
-    def __init__(self, name='planar_2r', **parameters):
+    def __init__(self, name='planar_2r', **settings):
         self.robot = load_robot(name)
-        self.values = values_of(
-            {}, self.robot, {'terms': ['gravity', 'damping'], 'damping': 2.0, **parameters}
+        self.session = Session(
+            self.robot, Settings(**{'terms': ('gravity', 'damping'), 'damping': 2.0, **settings})
         )
-        self.controller = controller_of(self.values, self.robot)
         self.q, self.v = self.robot.home.copy(), np.zeros(self.robot.nv)
         self.time = START
         self.messages = []  # (time, topic, type, bytes)
-        self._seen = (self.controller.safety.mode, None)
+        self._seen = (self.session.controller.safety.mode, None)
         self._effort = np.zeros(self.robot.nv)
-        self._stamp = self._stepped_at = START
-        self._pending = {}  # what the next step is told
-        self.say('configure', mode='inactive')
-        self.say('activate')
+        self._reader = JointStateReader()
+        self._stepped_at = START
+        self.publish_state('configure', mode='inactive')
+        self.session.activate()
+        self.publish_state('activate')
 
     @property
     def fault(self):
-        return self.controller.safety.fault
+        return self.session.controller.safety.fault
+
+    @property
+    def now(self):
+        """The controller's time and the node's clock [s]."""
+        return seconds(self.time - OFFSET), seconds(self.time)
 
     def run(self, duration, silent=False):
-        """States at a steady rate, or the watch alone; the robot falls where nothing holds it."""
+        """States at a steady rate, or the watchdog alone; the robot moves under the last command."""
         for _ in range(round(1e9 * duration / PERIOD)):
             self.time += PERIOD
-            self._move(1e-9 * PERIOD)
-            if not silent:
-                q, v = self.q.copy(), self.v.copy()
-                data = encode(self.robot.joint_names, self.time, q, v, self._effort)
-                self.keep('/joint_states', TYPE, data)
-                sample = JointSamples(
-                    self.robot.joint_names,
-                    q,
-                    v,
-                    self._effort.copy(),
-                    _seconds(self.time),
-                    _seconds(self.time),
-                )
-                self._stamp = self.time
-                self.step(samples=[sample])
-            elif self.time - self._stepped_at >= 10_000_000:
-                self.step()
+            if self.session.is_sending:  # until then brakes hold the robot
+                self._move(1e-9 * PERIOD)
+            if silent:
+                outputs = self.session.watch(*self.now)
+                if outputs is not None:
+                    self.publish(outputs)
+                continue
+            data = encode(self.robot.joint_names, self.time, self.q, self.v, self._effort)
+            self.keep('/joint_states', TYPE, data)
+            sample = self._reader.read(data, self.now[0])
+            if self.session.take_states(sample, self._reader.stamp):
+                self.publish(self.session.step(*self.now))
         return self
 
-    def step(self, event='', **inputs):
-        now = _seconds(self.time)
-        inputs, self._pending = {**self._pending, **inputs}, {}
-        before = self.fault
-        out = self.controller.step(Inputs(now, now, **inputs))
+    def publish(self, out, event=''):
+        """Commands arrive in the recording a little later than their state."""
         self._stepped_at = self.time
         if out.torque is not None:
             self._effort = out.torque
-            self.keep_message('/effort_commands', 'Float64MultiArray', data=out.command, layout=_layout())
-            self.keep(
-                f'{NODE}/torques', TYPE, encode(self.robot.joint_names, self._stamp, EMPTY, EMPTY, out.torque)
+            step, clock = divmod(self.time - OFFSET, 10**9), divmod(self.time, 10**9)
+            labels = [time_label(stamp) for stamp in (self.session.answered, step, clock)]
+            self.keep_message(
+                '/effort_commands', COMMAND, LATENCY, data=out.command, layout=_layout(self.session, labels)
             )
+        if out.accepted:
+            self.publish_state('trajectory', trajectory=self.session.followed)
         if event or (out.mode, out.fault) != self._seen:
+            is_new = out.fault is not None and self._seen[1] is None
             self._seen = (out.mode, out.fault)
-            self.say(event or ('fault' if out.fault and not before else 'mode'))
-        return out
+            self.publish_state(event or ('fault' if is_new else 'mode'))
 
     def enable(self, on=True):
-        self.step(event='enable' if on else 'disable', enable=on)
+        self.time += 1_000_000
+        self.publish(self.session.enable(on, *self.now), event='enable' if on else 'disable')
         return self
 
-    def set(self, **parameters):
-        after = values_of(self.values, self.robot, parameters)
-        self.step(**new_values(after, self.values, self.robot))
-        self.values = after
-        self.say('parameters')
+    def set(self, **changes):
+        self.time += 1_000_000
+        settings = self.session.controller.settings.replace(**changes)
+        self.publish(self.session.change(settings, *self.now))
+        self.publish_state('parameters')
+        return self
+
+    def follow(self, *points):
+        """A trajectory to points (time [s], positions)."""
+        types = prepare().types
+        point, time = (
+            types['trajectory_msgs/msg/JointTrajectoryPoint'],
+            types['builtin_interfaces/msg/Duration'],
+        )
+        stamp = types['builtin_interfaces/msg/Time'](0, 0)
+        message = types['trajectory_msgs/msg/JointTrajectory'](
+            types['std_msgs/msg/Header'](stamp, ''),
+            list(self.robot.joint_names),
+            [
+                point(np.array(q), EMPTY, EMPTY, EMPTY, time(*divmod(round(1e9 * t), 10**9)))
+                for t, q in points
+            ],
+        )
+        self.time += 1_000_000
+        self._keep_message('/joint_trajectory', message)
+        self.session.take_trajectory(message, self.time)
         return self
 
     def press(self):
-        self.keep_message('/emergency_stop', 'Bool', data=True)
-        self._pending['emergency_stop'] = True
+        message = prepare().types['std_msgs/msg/Bool'](True)
+        self._keep_message('/emergency_stop', message)
+        self.session.take_emergency_stop(message)
         return self
 
-    def say(self, event, mode=None):
-        safety = self.controller.safety
-        fault = safety.fault and {'kind': safety.fault.kind, 'reason': safety.fault.reason}
-        state = {'event': event, 'mode': mode or safety.mode.value, 'fault': fault, 'limits': {}}
-        state |= {'robot': self.robot.name, 'parameters': self.values}
-        self.keep_message(f'{NODE}/state', 'String', data=json.dumps(state))
+    def publish_state(self, event, mode=None, trajectory=0):
+        controller = self.session.controller
+        state = NodeState(
+            event=event,
+            time=seconds(self.time),
+            step=time_label(divmod(self.time - OFFSET, 10**9)),
+            mode=mode or controller.safety.mode.value,
+            fault=controller.safety.fault,
+            robot=self.robot.name,
+            drivers=controller.drivers.names,
+            parameters=controller.settings.values,
+            limits={'effort': controller.limits.effort.tolist()},
+            trajectory=trajectory,
+        )
+        self.keep_message(f'{NODE}/state', 'std_msgs/msg/String', 2 * LATENCY, data=state.to_json())
 
-    def keep_message(self, topic, kind, **fields):
-        types, kind = prepare(), f'std_msgs/msg/{kind}'
-        self.keep(topic, kind, bytes(types.serialize_cdr(types.types[kind](**fields), kind)))
+    def keep_message(self, topic, kind, latency=0, **fields):
+        self._keep_message(topic, prepare().types[kind](**fields), latency)
 
-    def keep(self, topic, kind, data):
-        self.messages.append((self.time, topic, kind, data))
+    def _keep_message(self, topic, message, latency=0):
+        kind = message.__msgtype__
+        self.keep(topic, kind, bytes(prepare().serialize_cdr(message, kind)), latency)
+
+    def keep(self, topic, kind, data, latency=0):
+        self.messages.append((self.time + latency, topic, kind, data))
+
+    def commands(self):
+        return [entry for entry in self.messages if entry[1] == '/effort_commands']
 
     def write(self, path, window=None):
-        """All of it, or the last seconds, as the flight recorder does."""
+        """All messages, or those of the last seconds, as the flight recorder does."""
         begin = START if window is None else self.messages[-1][0] - round(1e9 * window)
         with BagWriter(path) as bag:
             for time, topic, kind, data in self.messages:
@@ -136,56 +174,61 @@ class Flight:
         self.q = self.q + dt * self.v
 
 
-def _seconds(ns):
-    """As a reader of messages has it."""
-    return ns // 1_000_000_000 + 1e-9 * (ns % 1_000_000_000)
-
-
-def _layout():
-    return prepare().types['std_msgs/msg/MultiArrayLayout'](dim=[], data_offset=0)
+def _layout(session, labels):
+    types = prepare().types
+    dimension = types['std_msgs/msg/MultiArrayDimension']
+    dim = [dimension(*entry) for entry in dimensions(session.controller.drivers.names, labels)]
+    return types['std_msgs/msg/MultiArrayLayout'](dim=dim, data_offset=0)
 
 
 def files(path):
     return {entry.name: entry.read_bytes() for entry in Path(path).iterdir()}
 
 
-def spoken(path, topic):
-    """(time, message) of a topic of a bag."""
+def messages_of(path, topic):
+    """(time, message) of a topic."""
     return list(Bag(path).read(topic))
 
 
 @pytest.fixture(scope='module')
 def whole(tmp_path_factory):
-    """A ramp, a change of parameters, a push and a stop, from configure to the end."""
-    flight = Flight(ramp_time=0.3)
-    flight.run(0.2).enable().run(0.6).set(damping=5.0).run(0.2)
+    """A ramp, changes of parameters, a trajectory, a push and a stop, from configure to the end."""
+    flight = Flight(ramp_time=0.3, terms=('gravity', 'damping', 'computed_torque', 'observer'))
+    flight.run(0.2).enable().run(0.6).set(damping=5.0, payload_tip_mass=0.2).run(0.2)
+    flight.follow((0.5, flight.q + 0.1)).run(0.3).set(gains_bandwidth=20.0)
     flight.v += 0.3
     flight.run(0.3).enable(False).run(0.5)
     return flight, flight.write(tmp_path_factory.mktemp('whole') / 'bag')
 
 
-# -- the same torques --------------------------------------------------------------------------------------
+# -- the same commands -------------------------------------------------------------------------------------
 
 
-def test_the_recorded_torques_come_again(whole):
+def test_a_replay_gives_the_recorded_commands_bit_by_bit(whole):
     flight, path = whole
     result = replay(Bag(path), flight.robot)
-    recorded = [entry for entry in flight.messages if entry[1] == f'{NODE}/torques']
-    assert result.comparison.count > 200
-    assert result.comparison.largest < 1e-9
-    assert result.commands >= len(recorded)
+    assert result.comparison.largest == 0.0
+    assert result.comparison.count == len(flight.commands()) > 300
     modes = [mode.value for _, mode, _ in result.changes]
     assert modes[:3] == ['ramping', 'active', 'stopping']
+    assert 'all are identical' in result.text()
     assert 'reproduced' not in result.text()
 
 
-def test_every_torque_of_the_written_bag_is_the_recorded_one(whole, tmp_path):
+def test_a_controller_that_enabled_itself_is_enabled_again(tmp_path):
+    flight = Flight(ramp_time=0.1, auto_enable=True).run(0.1)
+    flight.publish(flight.session.watch(*flight.now))
+    path = flight.run(0.5).write(tmp_path / 'bag')
+    result = replay(Bag(path), flight.robot)
+    assert result.comparison.count == len(flight.commands()) > 90
+    assert result.comparison.largest == 0.0
+
+
+def test_every_message_of_the_written_bag_is_the_recorded_one(whole, tmp_path):
     flight, path = whole
     replay(Bag(path), flight.robot, out=str(tmp_path / 'out'))
-    recorded = {m.header.stamp.nanosec: m.effort for _, m in spoken(path, f'{NODE}/torques')}
-    again = {m.header.stamp.nanosec: m.effort for _, m in spoken(tmp_path / 'out', '/replay/torques')}
-    assert set(recorded) <= set(again)
-    assert max(np.abs(again[stamp] - effort).max() for stamp, effort in recorded.items()) < 1e-9
+    recorded = [data for _, _, data in Bag(path).in_order(['/effort_commands'])]
+    assert [data for _, _, data in Bag(tmp_path / 'out').in_order(['/replay/effort_commands'])] == recorded
     copied = [data for _, _, data in Bag(tmp_path / 'out').in_order(['/joint_states'])]
     assert copied == [data for _, topic, _, data in flight.messages if topic == '/joint_states']
 
@@ -212,9 +255,11 @@ def test_a_bag_of_states_alone_is_enabled_at_its_beginning(tmp_path):
     assert replay(Bag(path), robot, enable_at=1.0).changes[0][0] == pytest.approx(1.0, abs=0.006)
     out = tmp_path / 'out'
     replay(Bag(path), robot, {'ramp_time': 0.0}, out=str(out))
-    torques = spoken(out, '/replay/torques')
+    torques = messages_of(out, '/replay/torques')
     q = next(
-        m.position for _, m in spoken(path, '/joint_states') if m.header.stamp == torques[-1][1].header.stamp
+        m.position
+        for _, m in messages_of(path, '/joint_states')
+        if m.header.stamp == torques[-1][1].header.stamp
     )
     assert torques[-1][1].effort == pytest.approx(robot.gravity_torque(q), abs=1e-9)
 
@@ -231,9 +276,9 @@ def test_with_a_clock_in_the_bag_time_is_simulated(tmp_path):
     result = replay(Bag(tmp_path / 'bag'), robot)
     assert not result.faults
     assert result.states == 100
-    # 0.49 s of simulated time: half a ramp, and what the watch did before the clock began.
+    # 0.49 s of simulated time: half a ramp.
     assert [mode.value for _, mode, _ in result.changes] == ['ramping']
-    assert result.commands == 101
+    assert result.commands >= 100
 
 
 # -- the same faults ---------------------------------------------------------------------------------------
@@ -260,12 +305,12 @@ def faulted(kind):
 def test_a_flight_recorders_bag_reproduces_its_fault(kind, tmp_path):
     flight = faulted(kind)
     path = flight.write(tmp_path / 'flight', window=1.5)
-    assert {m['event'] for m in (json.loads(m.data) for _, m in spoken(path, f'{NODE}/state'))} == {'fault'}
+    states = [NodeState.from_json(m.data) for _, m in messages_of(path, f'{NODE}/state')]
+    assert {state.event for state in states} == {'fault'}
     result = replay(Bag(path), flight.robot)
     ((time, fault),) = result.faults
     assert fault.kind == kind
-    if kind != 'state':  # whose reason tells an age
-        assert fault == flight.fault
+    assert fault == flight.fault
     assert time == pytest.approx(result.duration, abs=0.011)
     assert 'reproduced' in result.text()
     assert result.comparison.count > 50
@@ -290,7 +335,7 @@ def test_the_command_prints_a_table_and_writes_a_bag(whole, tmp_path, capsys):
     assert main(command) == 0
     text = capsys.readouterr().out
     assert 'commands' in text
-    assert 'largest difference' in text
+    assert 'all are identical' in text
     assert main(command) == 2
     assert main([*command, '--force', '--param', 'damping=1e-3', '--terms', 'gravity,damping']) == 0
     assert main([*command[:-1], path, '--force']) == 2
@@ -327,7 +372,7 @@ def test_of_a_damaged_bag_the_rest_is_replayed_and_one_line_says_so(tmp_path, ca
     file.write_bytes(data[: len(data) // 2])
     assert main(['replay', str(path), '--robot', 'planar_2r']) == 0
     assert capsys.readouterr().out.count('its end is missing') == 1
-    file.write_bytes(b'rubbish')
+    file.write_bytes(b'invalid data')
     assert main(['replay', str(path), '--robot', 'planar_2r']) == 2
     assert capsys.readouterr().err.count('\n') == 1
 
