@@ -86,6 +86,7 @@ class TorqueController:
         self.limits = limits_of(settings, robot, self.command_joints)
         self.reference = Reference(robot, settings.reference_timeout)
         self.terms: list[Term] = build_terms(robot, settings)
+        self._needs_friction = any(term.needs_friction for term in self.terms)
         self._term_of = {kind: term for term in self.terms for kind in term.takes}
         self.state = RobotState(
             robot.carrying(payloads) if (payloads := payloads_of(settings)) else robot,
@@ -364,7 +365,8 @@ class TorqueController:
         self._state_time = newest
         state.time, state.q, state.v, state.applied = inputs.time, buffer.q, buffer.v, self._applied
         reference.q, reference.v, reference.a, reference.effort = self.reference.sample(inputs.time)
-        state.friction = self.robot.friction.torque(buffer.v)
+        if self._needs_friction:
+            state.friction = self.robot.friction.torque(buffer.v)
         return state
 
     def _external(self) -> tuple[Array | None, str]:

@@ -7,10 +7,9 @@ from ..errors import InputError
 from ..robot.model import Robot
 from ..safety.joint_buffer import JointSamples
 from .controller import Inputs, Outputs, TorqueController
-from .request_queue import RequestQueue
+from .message_queue import RequestQueue, StateCollector
 from .sensors import ImuSample, OdomSample
 from .settings import Settings
-from .state_collector import StateCollector
 from .terms.wrench import WrenchSample
 
 PERIOD = 0.01  # longest time between two steps while active [s]

@@ -190,12 +190,12 @@ class TorqueControllerNode(NodeBase, LifecycleNode):
 
         def take(data: bytes, info: dict[str, int]) -> None:
             received = time_ns()
-            recorder.keep(topic, received, data)
             try:
                 message = data if raw else deserialize_message(data, kind)
                 callback(message, info['received_timestamp'] or received)
             except KrangError as error:
                 self._refuse([str(error)])
+            recorder.keep(topic, received, data)  # after the command, which is urgent
 
         return self.create_subscription(kind, name, take, profile, raw=True)
 
@@ -224,10 +224,9 @@ class TorqueControllerNode(NodeBase, LifecycleNode):
     def _on_states(self, data: bytes, received: int) -> None:
         now = self.arrival(stamp_of(data))
         sample = self._reader.read(data, now)
-        is_complete = self.session.take_states(sample, self._reader.stamp)
-        self._statistics.state(now)
-        if is_complete:
+        if self.session.take_states(sample, self._reader.stamp):
             self._publish(self.session.step(now, self.clock_now), received=received)
+        self._statistics.state(now)
 
     def _on_imu(self, message: Any, received: int) -> None:
         now = self.arrival(messages.seconds(message.header.stamp))

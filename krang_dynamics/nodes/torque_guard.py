@@ -13,22 +13,21 @@ from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import Trigger
 
 from ..arrays import Array
-from ..bags.io.command_message import names_of, time_label
+from ..bags.io.command_message import CommandWriter, names_of, time_label
 from ..bags.io.joint_state_codec import JointStateReader, stamp_of
 from ..control import messages
 from ..control.builder import in_force, robot_of
 from ..control.command_check import Command
 from ..control.guard import Guard, GuardInputs, GuardOutputs, GuardSettings
+from ..control.message_queue import StateCollector
 from ..control.node_state import NodeState
 from ..control.parameters import for_frames
-from ..control.state_collector import StateCollector
 from ..errors import InputError, KrangError
 from ..safety.modes import Mode
 from .ros import qos
 from .ros.controller_topics import FLUSH
 from .ros.description import description_of
 from .ros.diagnostics import status_message
-from .ros.message_template import CommandTemplate
 from .ros.node_base import NodeBase
 from .ros.process import run
 from .ros.ros_parameters import PROCESS_PARAMETERS, RosParameters
@@ -56,7 +55,7 @@ class TorqueGuardNode(NodeBase, Node):
         self._other_publisher = False
         self._stepped_at = self._checked_publishers_at = 0.0
         self._seen: tuple[Any, Any] = (Mode.DISABLED, None)
-        self._own = CommandTemplate(self._guard.drivers.names)
+        self._own = CommandWriter(self._guard.drivers.names)
         self._publisher = self.create_publisher(Float64MultiArray, 'guarded/effort_commands', qos.COMMANDS)
         self._state = StateTopic(self)
         self._diagnostics = self.create_publisher(DiagnosticArray, '/diagnostics', qos.RELIABLE)

@@ -4,8 +4,13 @@ layout.dim[0].label has the drivers' names, [1] the stamp of the state that the 
 time of the step (steady clock), [3] the node's clock at that step. Drivers may ignore all of them.
 """
 
+import struct
 from collections.abc import Sequence
 from typing import Any
+
+import numpy as np
+
+from ...arrays import Array
 
 TYPE = 'std_msgs/msg/Float64MultiArray'
 Stamp = tuple[int, int]  # seconds and nanoseconds
@@ -31,6 +36,35 @@ def dimensions(names: Sequence[str], times: Sequence[str] = (UNKNOWN,) * 3) -> l
     """Label, size and stride of every dimension."""
     n = len(names)
     return [(','.join(names), n, n), *((label, 1, 1) for label in times)]
+
+
+class CommandWriter:
+    """The command of some drivers as CDR, encoded once; after that only times and numbers are replaced."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        out = bytearray(b'\0\1\0\0')
+        entries = dimensions(names)
+        out += struct.pack('<I', len(entries))
+        self._times: list[slice] = []
+        for label, size, stride in entries:
+            text = label.encode() + b'\0'
+            out += struct.pack('<I', len(text))
+            self._times.append(slice(len(out), len(out) + len(UNKNOWN)))
+            out += text + b'\0' * (-len(text) % 4) + struct.pack('<II', size, stride)
+        del self._times[0]  # of the names
+        out += struct.pack('<II', 0, len(names))  # data_offset, and the count of the numbers
+        out += b'\0' * (-(len(out) - 4) % 8)  # doubles are aligned, counted from the encapsulation
+        begin = len(out)
+        out += bytes(8 * len(names))
+        self._bytes = out
+        self._numbers = np.frombuffer(out, '<f8', len(names), begin)
+
+    def labelled(self, times: tuple[Stamp, Stamp, Stamp], numbers: Array) -> bytes:
+        """The command with these numbers; times of the state answered, the step, and the node's clock."""
+        for place, time in zip(self._times, times, strict=True):
+            self._bytes[place] = time_label(time).encode()
+        self._numbers[:] = numbers
+        return bytes(self._bytes)
 
 
 def names_of(command: Any) -> str:

@@ -20,6 +20,7 @@ class FrictionCompensation(Term):
     """Gamma_f(v), [krang] eq. 17, smooth near zero speed also where the model has the exact sign."""
 
     name = 'friction'
+    needs_friction = True
 
     def __init__(self, robot: Robot) -> None:
         self._friction = robot.friction

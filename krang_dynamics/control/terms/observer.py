@@ -23,6 +23,7 @@ class Observer(Term):
 
     name = 'observer'
     needs_coriolis = True
+    needs_friction = True
     external: Array
     parameters = (
         Parameter('observer.gain', 'number', 25.0, 'observer bandwidth', 'rad/s', 0.01, 1e3, live=True),

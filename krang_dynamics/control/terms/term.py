@@ -38,7 +38,7 @@ class TermInputs:
     v: Array  # [rad/s]
     reference: ReferencePoint
     applied: Array  # the torque commanded since the last step [N m]
-    friction: Array  # Gamma_f(v) of the robot's model [N m]
+    friction: Array  # Gamma_f(v) of the robot's model [N m], for terms with needs_friction
     dynamics: Dynamics
 
 
@@ -49,6 +49,7 @@ class Term(ABC):
     parameters: ClassVar[tuple[Parameter, ...]] = ()  # rows that this term adds to the table
     takes: ClassVar[tuple[type, ...]] = ()  # kinds of samples that it wants, such as WrenchSample
     needs_coriolis: ClassVar[bool] = False  # whether it reads dynamics.C
+    needs_friction: ClassVar[bool] = False  # whether it reads state.friction
 
     external: Array | None = None  # estimated torque of the surroundings [N m], where the term has one
     contact = 'none'  # what that torque means: none, contact or collision

@@ -6,11 +6,10 @@ from rclpy.lifecycle import LifecycleNode
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
-from ...bags.io.command_message import Stamp
+from ...bags.io.command_message import CommandWriter, Stamp
 from ...bags.io.joint_state_codec import JointStateWriter
 from ...control.controller import Outputs, TorqueController
 from . import qos
-from .message_template import CommandTemplate
 
 FLUSH = Duration(seconds=0.5)  # longest wait for subscribers that do not acknowledge
 
@@ -38,7 +37,7 @@ class ControllerTopics:
         ]  # fmt: skip
         self.command_topic = self._commands.topic_name
         self.torque_topic = self._torques.topic_name
-        self._command = CommandTemplate(controller.drivers.names)
+        self._command = CommandWriter(controller.drivers.names)
         self._torque = JointStateWriter(names, ('effort',))
         self._term = JointStateWriter(joints, ('effort',))
         self._desired = JointStateWriter(joints, ('position', 'velocity'))

@@ -5,10 +5,8 @@ from typing import Any
 
 import numpy as np
 from rclpy.serialization import serialize_message
-from std_msgs.msg import Float64MultiArray, MultiArrayDimension, MultiArrayLayout
 
 from ...arrays import Array
-from ...bags.io.command_message import UNKNOWN, Stamp, dimensions, time_label
 from ...errors import InputError
 
 LITTLE_ENDIAN = b'\x00\x01'  # plain CDR
@@ -41,28 +39,6 @@ class Template:
         """The same for a message that begins with a header; the stamp is seconds and nanoseconds."""
         _stamp.pack_into(self._bytes, HEADER, *stamp)
         return self.filled(*values)
-
-
-class CommandTemplate(Template):
-    """The command of some drivers; its labels are described in bags/io/command_message.py."""
-
-    def __init__(self, names: tuple[str, ...]) -> None:
-        layout = MultiArrayLayout(
-            dim=[MultiArrayDimension(label=label, size=n, stride=m) for label, n, m in dimensions(names)]
-        )
-        super().__init__(Float64MultiArray(layout=layout), 'data', len(names))
-        # The times are the last labels, whatever the names contain.
-        self._labels: list[slice] = []
-        end = len(self._bytes)
-        for _ in range(3):
-            end = self._bytes.rfind(UNKNOWN.encode(), 0, end)
-            self._labels.insert(0, slice(end, end + len(UNKNOWN)))
-
-    def labelled(self, times: tuple[Stamp, Stamp, Stamp], numbers: Array) -> bytes:
-        """The command with these numbers; times of the state answered, the step, and the node's clock."""
-        for place, time in zip(self._labels, times, strict=True):
-            self._bytes[place] = time_label(time).encode()
-        return self.filled(numbers)
 
 
 def _mark(message: Any, field: str, count: int, first: int) -> Array:

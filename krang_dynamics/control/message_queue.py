@@ -1,10 +1,15 @@
-"""Messages about the robot's state between two steps, and whether a step has all that it needs."""
+"""Messages between two steps: joint states and other sensors, and requests."""
 
+from collections import deque
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..robot.model import Robot
 from ..safety.joint_buffer import JointSamples
+from . import messages
+from .reference.trajectory import JointTrajectory
 from .sensors import ImuSample, OdomSample
+from .terms.wrench import WrenchSample
 
 if TYPE_CHECKING:
     from .controller import Inputs
@@ -12,6 +17,8 @@ if TYPE_CHECKING:
 
 MOST_STATES = 50  # kept between two steps
 MOST_LISTS = 64  # of joint names that are cached
+MOST_PRESSES = 100  # an even number, so that after a flood the last state is right
+MOST_TRAJECTORIES = 100  # that wait for a step
 
 
 class StateCollector:
@@ -93,3 +100,41 @@ class StateCollector:
             found = frozenset(self._joint_of.get(name, name) for name in names) & self._required
             self._found[names] = found
         return found
+
+
+class RequestQueue:
+    """The newest heartbeat and wrenches; trajectories and presses in order, of which a step takes one."""
+
+    def __init__(self) -> None:
+        self._deadman: bool | None = None
+        self._presses: deque[bool] = deque(maxlen=MOST_PRESSES)  # of the emergency stop, and releases
+        self._trajectories: deque[tuple[JointTrajectory, int]] = deque()  # each with its reception [ns]
+        self._wrenches: dict[str, WrenchSample] = {}  # by end effector
+
+    def take_deadman(self, message: Any) -> None:
+        self._deadman = bool(message.data)
+
+    def take_emergency_stop(self, message: Any) -> None:
+        pressed = bool(message.data)
+        if not self._presses or self._presses[-1] != pressed:
+            self._presses.append(pressed)
+
+    def take_trajectory(self, message: Any, received: int) -> None:
+        if len(self._trajectories) < MOST_TRAJECTORIES:
+            self._trajectories.append((messages.joint_trajectory(message), received))
+
+    def take_wrench(self, sample: WrenchSample) -> None:
+        self._wrenches[sample.frame] = sample
+
+    def empty_into(self, inputs: 'Inputs') -> int:
+        """Hand over to one step what it may have; when its trajectory was received [ns], 0 without one."""
+        inputs.deadman, self._deadman = self._deadman, None
+        if self._presses:
+            inputs.emergency_stop = self._presses.popleft()
+        if self._wrenches:
+            wrenches, self._wrenches = self._wrenches.values(), {}
+            inputs.wrenches = [replace(sample, arrival=inputs.time) for sample in wrenches]
+        if not self._trajectories:
+            return 0
+        inputs.trajectory, received = self._trajectories.popleft()
+        return received
