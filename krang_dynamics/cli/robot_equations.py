@@ -1,29 +1,24 @@
-"""`krang derive`: the derivation of one robot, printed, exported, and compared with Pinocchio."""
+"""The derived equations of a robot: as text, as LaTeX, and compared with Pinocchio."""
 
-import sys
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
 from ..arrays import Array
 from ..derivation import readable
-from ..derivation.code_generation import c_source, python_module
-from ..derivation.engine import CasadiEngine, Engine, SympyEngine
+from ..derivation.engine import Engine, SympyEngine
 from ..derivation.equations import Equations, derive
 from ..derivation.frames import FrameTree, Wheel
 from ..derivation.from_urdf import read_urdf
-from ..derivation.numeric import Drive, Numeric, evaluate, jacobian_of, structure
+from ..derivation.numeric import Drive, Numeric, jacobian_of, structure
 from ..derivation.robots import SYMBOLIC, pendubot
-from ..errors import KrangError
 from ..robot.model import Robot
 from ..text import table
 
-TOLERANCE = 1e-9  # relative, what --check demands
-READABLE = 700  # operations of A and C beyond which nobody reads them
-STATES = 100
+TOLERANCE = 1e-9  # relative difference that check() accepts
+READABLE = 700  # largest number of operations in A and C that is printed
+STATES = 100  # random states of a check
 
 Progress = Callable[[str], None]
 
@@ -36,9 +31,9 @@ class Difference:
     value: float
 
 
-def frames_of(robot: Robot, engine: Engine, shipped: bool) -> FrameTree:
-    """The source's own symbols for a shipped robot, the numbers of its URDF for any other."""
-    if shipped:
+def frames_of(robot: Robot, engine: Engine, symbolic: bool) -> FrameTree:
+    """The symbols of the source of a robot in SYMBOLIC, or the numbers of its URDF."""
+    if symbolic:
         return SYMBOLIC[robot.name](engine)
     config = robot.config
     tree = read_urdf(robot.urdf.text, engine, robot.joint_names, config.gravity, config.end_effectors)
@@ -47,6 +42,7 @@ def frames_of(robot: Robot, engine: Engine, shipped: bool) -> FrameTree:
 
 
 def drive_of(robot: Robot) -> Drive:
+    """Rotor inertia, friction and driven joints."""
     friction = robot.friction
     return Drive(
         np.diag(robot.rotor_inertia()).tolist(),
@@ -72,7 +68,7 @@ def check(robot: Robot, numeric: Numeric, progress: Progress) -> list[Difference
 
 
 def _pairs(robot: Robot, numeric: Numeric, q: Array, v: Array, a: Array) -> dict[str, tuple[Array, Array]]:
-    """What the derivation and Pinocchio say of one state, by name."""
+    """(derived, Pinocchio) by name, at one state."""
     pairs = {
         'A': (numeric('mass_matrix', q), robot.mass_matrix(q)),
         'C': (numeric('coriolis_matrix', q, v), robot.coriolis_matrix(q, v)),
@@ -88,7 +84,7 @@ def _pairs(robot: Robot, numeric: Numeric, q: Array, v: Array, a: Array) -> dict
 
 
 def _constrained_pairs(robot: Robot, numeric: Numeric, q: Array, v: Array) -> dict[str, tuple[Array, Array]]:
-    """Constraints may be written in any basis: compare the projector on their rows and the motion."""
+    """The basis of the constraints is arbitrary: compare the projector on their rows, and the motion."""
     J, mine = robot.constraint_jacobian(q), numeric('constraint_jacobian', q)
     allowed = v - np.linalg.pinv(J) @ (J @ v)
     u = np.linspace(-1, 1, len(robot.actuated_joint_names))
@@ -108,21 +104,22 @@ def _constrained_pairs(robot: Robot, numeric: Numeric, q: Array, v: Array) -> di
 
 
 def is_readable(numeric: Numeric) -> bool:
+    """Whether the equations are small enough to print."""
     return numeric.operations('mass_matrix') + numeric.operations('coriolis_matrix') <= READABLE
 
 
 def summary(equations: Equations, numeric: Numeric) -> list[str]:
-    """Structure of a robot too large to print: sizes, and which entries of A exist."""
+    """Size of the equations, and the entries of A that are not zero, of a robot too large to print."""
     tree = equations.tree
     sizes = [[name, str(numeric.operations(name))] for name in numeric.functions]
     pattern = structure(equations.A)
     lines = [
         f'{len(tree.frames)} frames, {len(tree.q)} joints, {len(tree.symbols)} symbolic parameters',
-        'too large to read; --python or --c writes it as code, --latex its frames',
+        'too large to print; --python and --c write code, --latex the frames',
         '',
         *table(['function', 'operations'], sizes),
         '',
-        'A, entries that are not always zero:',
+        'A, entries that are not identically zero:',
     ]
     width = max(map(len, tree.joint_names))
     for name, row in zip(tree.joint_names, pattern, strict=True):
@@ -130,79 +127,16 @@ def summary(equations: Equations, numeric: Numeric) -> list[str]:
     return lines
 
 
-def print_equations(robot: Robot, shipped: bool) -> list[str]:
-    """Readable equations of a small robot; the pendubot's also as its source prints them."""
-    equations = derive(frames_of(robot, SympyEngine(), shipped))
+def print_equations(robot: Robot, symbolic: bool) -> list[str]:
+    """Equations of a small robot; those of the pendubot also as its source prints them."""
+    equations = derive(frames_of(robot, SympyEngine(), symbolic))
     lines = readable.as_text(equations)
-    if shipped and equations.tree.name == 'pendubot':
+    if symbolic and equations.tree.name == 'pendubot':
         lines = [*pendubot.source_equations(equations), '', *lines]
     return lines
 
 
-def latex(robot: Robot, shipped: bool, small: bool) -> str:
-    """All equations of a small robot; the frames alone of a large one."""
-    tree = frames_of(robot, SympyEngine(), shipped)
+def latex(robot: Robot, symbolic: bool, small: bool) -> str:
+    """All equations of a small robot, only the frames of a large one."""
+    tree = frames_of(robot, SympyEngine(), symbolic)
     return readable.document(tree, derive(tree) if small else None)
-
-
-def write(path: str, text: str, force: bool) -> None:
-    """Write a generated file, never over an existing one unless told to."""
-    if Path(path).exists() and not force:
-        raise KrangError(f'{path} exists already; choose another name, or add --force')
-    try:
-        Path(path).write_text(text, encoding='utf-8')
-    except OSError as error:
-        raise KrangError(f'{path}: cannot be written: {error.strerror}') from error
-
-
-def stages() -> Progress:
-    """Progress on standard error: a line per stage with the seconds since the start."""
-    start = time.perf_counter()
-    interactive = sys.stderr.isatty()
-
-    def show(stage: str) -> None:
-        if interactive or not stage.startswith('checking state') or stage.startswith('checking state 1 '):
-            end = '\r' if interactive and stage.startswith('checking') else '\n'
-            print(f'[{time.perf_counter() - start:5.2f} s] {stage}', file=sys.stderr, end=end, flush=True)
-
-    return show
-
-
-@dataclass(frozen=True)
-class Outputs:
-    """Files to write, and whether to compare with Pinocchio; with none of them, print."""
-
-    latex: str | None = None
-    python: str | None = None
-    c: str | None = None
-    check: bool = False
-    force: bool = False
-
-
-def run(robot: Robot, shipped: bool, outputs: Outputs) -> int:
-    """The whole command; returns the exit status."""
-    progress = stages()
-    progress(f'frames of {robot.name}')
-    equations = derive(frames_of(robot, CasadiEngine(), shipped), progress)
-    progress('numbers')
-    numeric = evaluate(equations, drive_of(robot))
-    small = is_readable(numeric)
-    if outputs.python:
-        write(outputs.python, python_module(numeric, robot.name), outputs.force)
-    if outputs.c:
-        write(outputs.c, c_source(numeric, robot.name), outputs.force)
-    if outputs.latex:
-        progress('LaTeX')
-        write(outputs.latex, latex(robot, shipped, small), outputs.force)
-    if outputs.check:
-        return report(check(robot, numeric, progress))
-    if not (outputs.latex or outputs.python or outputs.c):
-        progress('readable form')
-        print('\n'.join(print_equations(robot, shipped) if small else summary(equations, numeric)))
-    return 0
-
-
-def report(differences: list[Difference]) -> int:
-    rows = [[d.matrix, f'{d.value:.1e}', 'ok' if d.value <= TOLERANCE else 'DIFFERS'] for d in differences]
-    print('\n'.join(table(['matrix', f'largest difference of {STATES} states', f'<= {TOLERANCE:g}'], rows)))
-    return 0 if all(d.value <= TOLERANCE for d in differences) else 1
