@@ -10,13 +10,15 @@ from typing import Any
 from ..errors import UnknownNameError
 from ..robot.library import share
 from ..text import number, table
+from .arguments import command_parser
 
 
 def add_parser(commands: Any) -> argparse.ArgumentParser:
-    parser: argparse.ArgumentParser = commands.add_parser(
+    parser = command_parser(
+        commands,
         'bench',
-        help='run a benchmark; only figures of the same run are comparable',
-        epilog='example: krang bench tick --json tick.json',
+        'run a benchmark; only figures of the same run are comparable',
+        'krang bench tick --json tick.json',
     )
     parser.add_argument('name', help=', '.join(names()))
     parser.add_argument('--json', metavar='FILE', help='write the figures as JSON')

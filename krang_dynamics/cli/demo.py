@@ -3,14 +3,15 @@
 import argparse
 from typing import Any
 
-from .arguments import FORCE, add_engine, require_libraries, require_ros
+from .arguments import FORCE, add_engine, command_parser, require_libraries, require_ros
 
 
 def add_parser(commands: Any) -> argparse.ArgumentParser:
-    parser: argparse.ArgumentParser = commands.add_parser(
+    parser = command_parser(
+        commands,
         'demo',
-        help='run simulator, controller and guard on real topics through a scenario; table and plot',
-        epilog='example: krang demo krang --animate krang.gif',
+        'run simulator, controller and guard on real topics through a scenario; table and plot',
+        'krang demo krang --animate krang.gif',
     )
     add = parser.add_argument
     add('robot', help='a shipped name')

@@ -7,17 +7,19 @@ from typing import TYPE_CHECKING, Any
 
 from ..robot.library import load_robot
 from ..text import table
-from .arguments import FORCE, ROBOT, require_libraries
+from .arguments import FORCE, ROBOT, command_parser, require_libraries
 
 if TYPE_CHECKING:
     from .robot_equations import Difference, Progress
 
 
 def add_parser(commands: Any) -> argparse.ArgumentParser:
-    parser: argparse.ArgumentParser = commands.add_parser(
+    parser = command_parser(
+        commands,
         'derive',
-        help="derive A, C and Q by Lagrange's method; print, export or check them",
-        epilog='example: krang derive planar_2r; krang derive krang --check',
+        "derive A, C and Q by Lagrange's method; print, export or check them",
+        'krang derive planar_2r',
+        'krang derive krang --check',
     )
     add = parser.add_argument
     add('robot', help=ROBOT)

@@ -6,14 +6,15 @@ from typing import Any
 
 from ..errors import KrangError
 from ..robot.library import load_robot
-from .arguments import FORCE, ROBOT, add_lock, locked_joints
+from .arguments import FORCE, ROBOT, add_lock, command_parser, locked_joints
 
 
 def add_parser(commands: Any) -> argparse.ArgumentParser:
-    parser: argparse.ArgumentParser = commands.add_parser(
+    parser = command_parser(
+        commands,
         'excite',
-        help='design a motion within limits for well-conditioned identification',
-        epilog='example: krang excite krang --duration 60 --out motion.csv',
+        'design a motion within limits for well-conditioned identification',
+        'krang excite krang --duration 60 --out motion.csv',
     )
     add = parser.add_argument
     add('robot', help=ROBOT)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import KrangError
 from ..robot.model import Robot
-from .arguments import add_recording, filtering, reading, recorded_robot, require_libraries
+from .arguments import add_recording, command_parser, filtering, reading, recorded_robot, require_libraries
 
 if TYPE_CHECKING:
     from ..bags.identification.identification import Identification
@@ -16,10 +16,11 @@ CUTOFF = 10.0  # [Hz]
 
 
 def add_parser(commands: Any) -> argparse.ArgumentParser:
-    parser: argparse.ArgumentParser = commands.add_parser(
+    parser = command_parser(
+        commands,
         'identify',
-        help='identify link, rotor and friction parameters, and test them on held-out recordings',
-        epilog='example: krang identify day_1 day_2 --held-out day_3 --robot krang --out krang_found.yaml',
+        'identify link, rotor and friction parameters, and test them on held-out recordings',
+        'krang identify day_1 day_2 --held-out day_3 --robot krang --out krang_found.yaml',
     )
     add = parser.add_argument
     add('bags', nargs='+', metavar='bag', help='rosbag2 folders or files')

@@ -5,14 +5,15 @@ from typing import Any
 
 from ..robot.library import load_robot
 from ..robot.sanity_report import report
-from .arguments import ROBOT
+from .arguments import ROBOT, command_parser
 
 
 def add_parser(commands: Any) -> argparse.ArgumentParser:
-    parser: argparse.ArgumentParser = commands.add_parser(
+    parser = command_parser(
+        commands,
         'info',
-        help='report joints, links, limits, gravity torque, sign test and warnings of a robot',
-        epilog='example: krang info krang',
+        'report joints, links, limits, gravity torque, sign test and warnings of a robot',
+        'krang info krang',
     )
     parser.add_argument('robot', help=ROBOT)
     return parser

@@ -8,13 +8,13 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from importlib import import_module
 from importlib.metadata import version
-from pathlib import Path
 from pkgutil import iter_modules
 from types import ModuleType
 from typing import NoReturn
 
 import krang_dynamics
 
+from .. import cli
 from ..errors import InputError, KrangError
 
 HELPERS = ('main', 'arguments', 'robot_equations')
@@ -50,7 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def commands() -> Iterable[ModuleType]:
     """The modules of all commands; each has add_parser(commands) -> parser and run(options) -> status."""
-    for module in iter_modules([str(Path(__file__).parent)]):
+    for module in iter_modules(cli.__path__):
         if module.name not in HELPERS:
             yield import_module(f'.{module.name}', __package__)
 

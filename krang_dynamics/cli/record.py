@@ -3,14 +3,16 @@
 import argparse
 from typing import Any
 
-from .arguments import FORCE, add_ros_arguments, require_libraries, require_ros
+from .arguments import FORCE, add_ros_arguments, command_parser, require_libraries, require_ros
 
 
 def add_parser(commands: Any) -> argparse.ArgumentParser:
-    parser: argparse.ArgumentParser = commands.add_parser(
+    parser = command_parser(
+        commands,
         'record',
-        help='record topics to a bag; by default all that a replay needs',
-        epilog="example: krang record --out my_bag; krang record /joint_states '/wrench/*'",
+        'record topics to a bag; by default all that a replay needs',
+        'krang record --out my_bag',
+        "krang record /joint_states '/wrench/*'",
     )
     parser.add_argument(
         'topics', nargs='*', metavar='TOPIC', help='names or patterns; default: all that a replay needs'

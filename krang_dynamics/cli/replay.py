@@ -7,14 +7,15 @@ from typing import Any
 
 from ..errors import KrangError
 from ..robot.library import load_robot
-from .arguments import BAG, FORCE, ROBOT, add_ros_arguments, require_libraries, require_ros
+from .arguments import BAG, FORCE, ROBOT, add_ros_arguments, command_parser, require_libraries, require_ros
 
 
 def add_parser(commands: Any) -> argparse.ArgumentParser:
-    parser: argparse.ArgumentParser = commands.add_parser(
+    parser = command_parser(
+        commands,
         'replay',
-        help='run the controller on a recording, offline, or --live: publish its inputs',
-        epilog='example: krang replay my_bag --robot krang --out replayed --param limits.velocity=2.0',
+        'run the controller on a recording, offline, or --live: publish its inputs',
+        'krang replay my_bag --robot krang --out replayed --param limits.velocity=2.0',
     )
     add = parser.add_argument
     add('bag', help=BAG)

@@ -5,13 +5,11 @@ from typing import Any
 
 from ..robot import library
 from ..text import table
+from .arguments import command_parser
 
 
 def add_parser(commands: Any) -> argparse.ArgumentParser:
-    parser: argparse.ArgumentParser = commands.add_parser(
-        'robots', help='list the shipped robots', epilog='example: krang robots'
-    )
-    return parser
+    return command_parser(commands, 'robots', 'list the shipped robots', 'krang robots')
 
 
 def run(_: argparse.Namespace) -> int:

@@ -4,14 +4,15 @@ import argparse
 import json
 from typing import Any
 
-from .arguments import ROBOT, add_engine, add_ros_arguments, require_libraries, require_ros
+from .arguments import ROBOT, add_engine, add_ros_arguments, command_parser, require_libraries, require_ros
 
 
 def add_parser(commands: Any) -> argparse.ArgumentParser:
-    parser: argparse.ArgumentParser = commands.add_parser(
+    parser = command_parser(
+        commands,
         'sim',
-        help='run the simulated robot alone, as a node',
-        epilog='example: krang sim krang --real-time --ros-args -p faults.lost:=0.1',
+        'run the simulated robot alone, as a node',
+        'krang sim krang --real-time --ros-args -p faults.lost:=0.1',
     )
     parser.add_argument('robot', help=ROBOT)
     add_engine(parser)

@@ -4,14 +4,23 @@ import argparse
 import json
 from typing import Any
 
-from .arguments import BAG, add_recording, filtering, reading, recorded_robot, require_libraries
+from .arguments import (
+    BAG,
+    add_recording,
+    command_parser,
+    filtering,
+    reading,
+    recorded_robot,
+    require_libraries,
+)
 
 
 def add_parser(commands: Any) -> argparse.ArgumentParser:
-    parser: argparse.ArgumentParser = commands.add_parser(
+    parser = command_parser(
+        commands,
         'validate',
-        help='compare predicted with measured torque of a recording, joint by joint',
-        epilog="example: krang validate my_bag --robot my.urdf --map 'fer_joint*=panda_joint*' --cutoff 5",
+        'compare predicted with measured torque of a recording, joint by joint',
+        "krang validate my_bag --robot my.urdf --map 'fer_joint*=panda_joint*' --cutoff 5",
     )
     parser.add_argument('bag', help=BAG)
     add_recording(parser)

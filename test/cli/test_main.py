@@ -38,7 +38,7 @@ def test_help_has_an_example(command, capsys):
     with pytest.raises(SystemExit) as ended:
         main([command, '--help'])
     assert ended.value.code == 0
-    assert f'example: krang {command}' in capsys.readouterr().out
+    assert f'\nexample: krang {command}' in capsys.readouterr().out
 
 
 def test_the_version_is_that_of_the_package(capsys):
