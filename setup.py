@@ -1,5 +1,6 @@
-"""ament_python package; the PyPI extras stand in for what a ROS 2 installation brings."""
+"""ament_python package; the PyPI extras replace what a ROS 2 installation provides."""
 
+import re
 from pathlib import Path
 
 from setuptools import find_packages, setup
@@ -10,21 +11,29 @@ ROS_MESSAGES = 'sensor geometry std trajectory diagnostic lifecycle rosgraph nav
 
 
 def shared(folder: str) -> list[tuple[str, list[str]]]:
-    """Every file below `folder`, to be installed under share/NAME with its path kept."""
+    """All files below `folder`, installed under share/NAME at the same relative path."""
     paths = sorted(p for p in Path(folder).rglob('*') if p.is_file() and '__pycache__' not in p.parts)
     return [(f'share/{NAME}/{path.parent}', [str(path)]) for path in paths]
 
 
 def wheels(distribution: str) -> list[str]:
-    """PyPI's names of what is used of a ROS 2 distribution."""
+    """PyPI names of the packages that are used from a ROS 2 distribution."""
     names = [*ROS_PACKAGES, *(f'{name}-msgs' for name in ROS_MESSAGES)]
     return [f'ros-{distribution}-{name}' for name in names]
 
 
+def version() -> str:
+    """The version in the package's __init__.py, which is read and not imported."""
+    found = re.search(r"^__version__ = '(.+)'$", Path(NAME, '__init__.py').read_text(), re.MULTILINE)
+    assert found
+    return found[1]
+
+
 setup(
     name=NAME,
-    version='0.1.0',
+    version=version(),
     packages=find_packages(include=[NAME, f'{NAME}.*']),
+    package_data={NAME: ['py.typed']},
     data_files=[
         ('share/ament_index/resource_index/packages', [f'resource/{NAME}']),
         (f'share/{NAME}', ['package.xml']),
@@ -43,11 +52,13 @@ setup(
         'simulation': ['mujoco'],
         'bags': ['rosbags', 'matplotlib'],
         'viewer': ['matplotlib', 'pillow'],
+        'docs': ['furo', 'myst-parser', 'sphinx'],
         'test': [
             'colcon-common-extensions',
             'hypothesis',
             'mypy',
             'pytest',
+            'pytest-cov',
             'pytest-rerunfailures',
             'pytest-xdist',
             'ruff',
@@ -58,7 +69,7 @@ setup(
     zip_safe=True,
     maintainer='krang_dynamics developers',
     maintainer_email='krang-dynamics@example.org',
-    description='Rigid-body dynamics and torque control of real robots',
+    description='Rigid-body dynamics and torque control of torque-controlled robots',
     license='Apache-2.0',
     entry_points={
         'console_scripts': [

@@ -89,16 +89,15 @@ class Client:
         from std_msgs.msg import Float64MultiArray
 
         import krang_dynamics as kd
+        from krang_dynamics.bags.io.joint_state_codec import JointStateWriter
         from krang_dynamics.nodes.ros.executor import StaticExecutor
-        from krang_dynamics.nodes.ros.message_template import Template
 
         rclpy.init()
         self.node = rclpy.create_node('bench_client')
         robot = kd.load_robot('krang')
         self.home = robot.home
-        state = JointState(name=list(robot.joint_names), position=list(robot.home), velocity=[0.0] * robot.nv)
-        self.template = Template(state, 'effort', robot.nv)
-        self.effort = robot.gravity_torque(robot.home)
+        self.writer = JointStateWriter(robot.joint_names)
+        self.fields = robot.home, np.zeros(robot.nv), robot.gravity_torque(robot.home)
         self.count = 0
         best_effort = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
         self.states = self.node.create_publisher(JointState, 'joint_states', best_effort)
@@ -118,7 +117,7 @@ class Client:
 
     def send(self):
         now = time.time_ns()
-        self.states.publish(self.template.stamped(divmod(now, 10**9), self.effort))
+        self.states.publish(self.writer.stamped(divmod(now, 10**9), *self.fields))
 
     def spin(self, duration):
         end = time.monotonic() + duration

@@ -1,4 +1,4 @@
-"""The repository is a ROS 2 package that colcon builds and installs whole."""
+"""The repository is a ROS 2 package that colcon builds and installs completely, with all public names."""
 
 import os
 import re
@@ -9,6 +9,8 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+
+import krang_dynamics as kd
 
 ROOT = Path(__file__).resolve().parents[1]
 SHARED = ('bench', 'config', 'launch', 'urdf')
@@ -28,7 +30,7 @@ def workspace(tmp_path_factory):
     return folder
 
 
-def test_colcon_takes_it_for_an_ament_python_package(workspace):
+def test_colcon_recognises_an_ament_python_package(workspace):
     listed = run('colcon', 'list', cwd=workspace)
     assert listed.stdout.split() == ['krang_dynamics', 'src/krang_dynamics', '(ros.ament_python)'], (
         listed.stderr
@@ -49,8 +51,9 @@ def test_colcon_installs_every_executable_and_file_and_they_work(workspace):
             assert (share / path.relative_to(ROOT)).read_bytes() == path.read_bytes()
     assert (prefix / 'share/ament_index/resource_index/packages/krang_dynamics').is_file()
 
-    # The installed code runs on the installed files, not on these sources.
+    # The installed code uses the installed files, not these sources.
     site = next(prefix.glob('lib/python*/site-packages'))
+    assert (site / 'krang_dynamics' / 'py.typed').is_file()
     asked = 'import krang_dynamics.robot.library as l; print(l.share(), l.load_robot("krang"))'
     answer = subprocess.run(
         [sys.executable, '-c', asked],
@@ -63,11 +66,34 @@ def test_colcon_installs_every_executable_and_file_and_they_work(workspace):
     assert answer.stdout.startswith(str(share)), answer.stderr
 
 
-def test_package_xml_and_setup_py_tell_the_same_story():
+def test_package_xml_and_setup_py_agree():
     package = ElementTree.parse(ROOT / 'package.xml').getroot()
     setup = (ROOT / 'setup.py').read_text()
     assert package.get('format') == '3'
     assert package.findtext('license') == 'Apache-2.0'
     assert package.findtext('export/build_type') == 'ament_python'
-    assert f"version='{package.findtext('version')}'" in setup
+    assert package.findtext('version') == kd.__version__
     assert package.find('maintainer').get('email') in setup
+    listed = subprocess.run(
+        [sys.executable, 'setup.py', '--version'], cwd=ROOT, capture_output=True, text=True
+    )
+    assert listed.stdout.split()[-1] == kd.__version__
+
+
+def test_every_public_name_is_defined_by_the_package():
+    for name in kd.__all__:
+        assert getattr(kd, name).__module__.startswith('krang_dynamics.'), name
+    assert set(kd.__all__) <= set(dir(kd))
+
+
+def test_an_unknown_name_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="no attribute 'load_robots'"):
+        kd.load_robots  # noqa: B018
+
+
+def test_importing_the_package_imports_no_library():
+    code = 'import sys; before = set(sys.modules); import krang_dynamics; print(*set(sys.modules) - before)'
+    answer = subprocess.run(
+        [sys.executable, '-c', code], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert not {'numpy', 'scipy', 'pinocchio', 'mujoco', 'rclpy'} & set(answer.stdout.split())

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import KrangError
 from ..robot.library import load_robot
 from ..robot.model import Robot
+from ..robot.motor import UNITS
 from ..simulation.engines import ENGINES
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ def add_recording(parser: argparse.ArgumentParser) -> None:
     add('--map', action='append', default=[], metavar='FROM=TO', help="rename: 'fer_joint*=panda_joint*'")
     add_lock(parser, 'a joint that did not move, at this position [rad, m]')
     add('--remove-subtree', action='append', default=[], metavar='LINK', help='links that were not mounted')
-    add('--effort', choices=('torque', 'current', 'voltage'), default='torque', help='unit of effort')
+    add('--effort', choices=tuple(UNITS), default='torque', help='unit of effort')
     add('--gravity', type=float, nargs=3, metavar=('X', 'Y', 'Z'), help='m/s2, axes of the root link')
     add(
         '--acceleration',

@@ -1,1 +1,1 @@
-"""What torque to ask for: terms that turn a state and a reference into joint torques."""
+"""From inputs to torque, without ROS and without a clock."""

@@ -1,25 +1,24 @@
-"""From parameter values to a robot, its controller's settings, limits, payloads and gravity."""
+"""From settings to what a controller works with: robot, commanded joints, limits, payloads, gravity."""
 
-from collections.abc import Iterable, Mapping
-from dataclasses import fields
-from typing import Any, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from ..arrays import Array, array
 from ..errors import ConfigError, InputError
+from ..robot.config import StopConfig
 from ..robot.library import load_robot
 from ..robot.model import Robot
 from ..robot.payload import Payload
-from ..safety.limits import Limits, default_rate
-from .settings import Settings
-from .terms.observer import ObserverSettings
-from .terms.wrench import WrenchSettings
+from ..safety.limits import LIMITS, Limits, default_rate
+from .drivers import Drivers
+from .settings import Settings, SettingsType
 
-Values = Mapping[str, Any]  # by parameter name; None, or no entry, where the default counts
+LARGEST_GRAVITY = 30.0  # more than any place that a robot is used at [m/s2]
 
 
-def robot_of(values: Values, description: str = '') -> Robot:
+def robot_of(values: Mapping[str, Any], description: str = '') -> Robot:
     """The robot that the parameters name, or that the text of a URDF describes."""
     description = description or values.get('robot_description') or ''
     if bool(values.get('robot')) == bool(description):
@@ -27,115 +26,113 @@ def robot_of(values: Values, description: str = '') -> Robot:
     return load_robot(values.get('robot') or description)
 
 
-# Settings under the names that they have as parameters, where the two differ.
-_NAMES = {
-    'bandwidth': 'gains.bandwidth',
-    'damping_ratio': 'gains.damping_ratio',
-    'kp': 'gains.kp',
-    'kd': 'gains.kd',
-    'stop_policy': 'stop.policy',
-    'stop_time': 'stop.time',
-    'stop_blind_time': 'stop.blind_time',
-    'stop_rate': 'stop.rate',
-    'deadman_required': 'deadman.required',
-    'deadman_timeout': 'deadman.timeout',
-}
+def drivers_of(settings: Settings, robot: Robot) -> Drivers:
+    """The drivers of the commanded joints, in the order and unit of the settings."""
+    return Drivers(robot, commanded_joints(settings, robot), settings.command_unit)
 
 
-SettingsType = TypeVar('SettingsType', bound=Settings)
+def commanded_joints(settings: Settings, robot: Robot) -> tuple[str, ...]:
+    """Joints, or drivers, that get torque: driven, with a driver whose condition holds, as configured."""
+    ready = {
+        a.joint for a in robot.config.actuators if a.only_if is None or getattr(settings, a.only_if, False)
+    }
+    available = tuple(name for name in robot.actuated_joint_names if name in ready)
+    if settings.command_joints is None and available:
+        return available
+    if not settings.command_joints:
+        raise InputError(
+            f'command_joints: no joint gets torque; possible are {", ".join(available) or "none"}'
+        )
+    joint_of = {a.name: a.joint for a in robot.config.actuators}
+    for name in settings.command_joints:
+        if name not in available and joint_of.get(name) not in available:
+            raise InputError(f'command_joints: {name!r} gets no torque; possible are {", ".join(available)}')
+    return tuple(settings.command_joints)
 
 
-def settings_of(values: Values, robot: Robot, kind: type[SettingsType]) -> SettingsType:
-    """Settings of a controller, or of a guard, of this robot."""
-    given = {f.name: values.get(_NAMES.get(f.name, f.name)) for f in fields(kind)}
-    chosen = {name: value for name, value in given.items() if value is not None}
-    for name in ('terms', 'command_joints'):
-        if name in chosen:
-            chosen[name] = tuple(chosen[name])
-    for name in ('kp', 'kd', 'damping', 'stop_rate'):
-        if name in chosen:
-            chosen[name] = per_joint(_NAMES.get(name, name), chosen[name], robot)
-    chosen['wrenches'] = _wrenches(values, chosen.get('terms', ()))
-    chosen['observer'] = ObserverSettings(**_part(values, 'observer.'))
-    return kind(**chosen)
+def stop_of(settings: Settings, robot: Robot) -> StopConfig:
+    """The stop policy and times of the settings, else the robot's."""
+    default = robot.config.stop
+    return StopConfig(
+        settings.stop_policy or default.policy,
+        default.time if settings.stop_time is None else settings.stop_time,
+        default.blind_time if settings.stop_blind_time is None else settings.stop_blind_time,
+    )
 
 
-def limits_of(values: Values, robot: Robot) -> dict[str, Array | None]:
-    """All limits that the parameters give or imply, as `Limits.set` takes them."""
-    given = {name: per_joint(f'limits.{name}', x, robot) for name, x in _part(values, 'limits.').items()}
+def limits_of(settings: Settings, robot: Robot, commanded: Sequence[str]) -> Limits:
+    """The limits in force: those of the settings, else the robot's; effort never above the URDF's."""
     limits = Limits.of(robot)
-    if 'effort' in given:
-        given.setdefault('effort_rate', default_rate(robot, np.minimum(given['effort'], limits.peak)))
-    rest = {name: getattr(limits, name) for name in ('effort', 'effort_rate', 'velocity', 'position_margin')}
-    return {'following_error': None, **rest, **given}
+    for name in LIMITS:
+        if settings.values.get(f'limits.{name}') is not None:
+            setattr(limits, name, settings.per_joint(f'limits.{name}', robot))
+    limits.effort = np.minimum(limits.effort, limits.peak)
+    if settings.limits_effort is not None and settings.values.get('limits.effort_rate') is None:
+        limits.effort_rate = default_rate(robot, limits.effort)
+    if settings.stop_rate is not None:
+        limits.stop_rate = settings.per_joint('stop.rate', robot)
+        for name, value in zip(robot.joint_names, limits.stop_rate, strict=True):
+            if name in commanded and value == 0:
+                raise InputError(f'stop.rate of joint {name!r} is 0; a stop would keep its torque for ever')
+    return limits
 
 
-def in_force(robot: Robot, settings: Settings, limits: Limits, gravity: Array) -> dict[str, Any]:
+def in_force(settings: Settings, robot: Robot, limits: Limits, drivers: Drivers) -> dict[str, Any]:
     """Parameters whose default is the robot's own, with the values that they have for it."""
-    stop = settings.stop(robot)
-    names = ('effort', 'effort_rate', 'velocity', 'position_margin')
+    stop = stop_of(settings, robot)
+    names = [name for name in LIMITS if getattr(limits, name) is not None]
     return {
         **{f'limits.{name}': getattr(limits, name).tolist() for name in names},
         'stop.policy': stop.policy,
         'stop.time': stop.time,
         'stop.blind_time': stop.blind_time,
         'stop.rate': limits.stop_rate.tolist(),
-        'command_unit': settings.command_unit or robot.config.command_unit,
-        'gravity': gravity.tolist(),
+        'command_joints': list(drivers.names),
+        'command_unit': drivers.unit.name,
     }
 
 
-def payloads_of(values: Values) -> list[Payload]:
-    """All that is carried."""
-    frames = [name.split('.', 1)[1].rpartition('.')[0] for name in values if name.startswith('payload.')]
-    parts = {frame: _part(values, f'payload.{frame}.') for frame in dict.fromkeys(frames)}
+def payloads_of(settings: Settings) -> list[Payload]:
+    """All bodies that the robot carries."""
     payloads = [
         Payload.checked(
-            frame, part.get('mass', 0.0), part.get('com', [0.0] * 3), _inertia(frame, part.get('inertia'))
+            frame,
+            values.get('mass', 0.0),
+            values.get('com', [0.0] * 3),
+            _matrix(frame, values.get('inertia', [0.0] * 6)),
         )
-        for frame, part in parts.items()
+        for frame, values in settings.frames('payload').items()
     ]
     return [payload for payload in payloads if payload.mass > 0]
 
 
-def gravity_of(values: Values, robot: Robot) -> Array:
+def with_payloads(settings: SettingsType, payloads: Sequence[Payload]) -> SettingsType:
+    """Settings with these payloads and no others."""
+    changes: dict[str, Any] = {f'payload.{frame}.mass': 0.0 for frame in settings.frames('payload')}
+    for payload in payloads:
+        inertia = np.asarray(payload.inertia)
+        changes[f'payload.{payload.frame}.mass'] = payload.mass
+        changes[f'payload.{payload.frame}.com'] = list(payload.com)
+        changes[f'payload.{payload.frame}.inertia'] = [
+            *np.diag(inertia).tolist(), inertia[0, 1], inertia[0, 2], inertia[1, 2],
+        ]  # fmt: skip
+    return settings.replace(**changes)
+
+
+def gravity_of(settings: Settings, robot: Robot) -> Array:
     """Gravity [m/s2] in the root link's axes."""
-    given = values.get('gravity')
-    return array('gravity', robot.config.gravity if given is None else given, (3,))
+    gravity = array('gravity', robot.config.gravity if settings.gravity is None else settings.gravity, (3,))
+    size = float(np.linalg.norm(gravity))
+    if size > LARGEST_GRAVITY:
+        raise InputError(f'gravity is {size:.4g} m/s2; it must be at most {LARGEST_GRAVITY:g}')
+    return gravity
 
 
-def per_joint(name: str, value: object, robot: Robot) -> Array:
-    """One number per joint of the robot, from one for all or one for each."""
-    x = np.asarray(value, dtype=float)
-    if x.ndim == 0:
-        return np.full(robot.nv, float(x))
-    if x.shape != (robot.nv,):
-        raise InputError(
-            f'{name} has {x.size} numbers; give one, or one per joint: {", ".join(robot.joint_names)}'
-        )
-    return x
-
-
-def _wrenches(values: Values, terms: Iterable[str]) -> dict[str, WrenchSettings]:
-    frames = [name.split('.', 1)[1].rpartition('.')[0] for name in values if name.startswith('wrench.')]
-    parts = {frame: _part(values, f'wrench.{frame}.') for frame in dict.fromkeys(frames)}
-    wrenches = {frame: WrenchSettings(**part) for frame, part in parts.items() if 'convention' in part}
-    if 'wrench' in terms and not wrenches:
-        name = f'wrench.{next(iter(parts), "<frame>")}.convention'
-        raise ConfigError(
-            f'terms has wrench, so {name} must be applied_by_robot or applied_on_robot; it has no default'
-        )
-    return wrenches
-
-
-def _part(values: Values, prefix: str) -> dict[str, Any]:
-    return {k.removeprefix(prefix): v for k, v in values.items() if k.startswith(prefix) and v is not None}
-
-
-def _inertia(frame: str, value: object) -> Array:
+def _matrix(frame: str, value: Sequence[float]) -> Array:
     """The symmetric matrix of xx yy zz xy xz yz, or of xx yy zz alone."""
-    x = np.zeros(6) if value is None else np.asarray(value, dtype=float)
-    if x.shape not in ((3,), (6,)):
-        raise InputError(f'payload.{frame}.inertia has {x.size} numbers; give xx yy zz xy xz yz, or xx yy zz')
-    xx, yy, zz, xy, xz, yz = x if len(x) == 6 else (*x, 0.0, 0.0, 0.0)
+    if len(value) not in (3, 6):
+        raise InputError(
+            f'payload.{frame}.inertia has {len(value)} numbers; give xx yy zz xy xz yz, or xx yy zz'
+        )
+    xx, yy, zz, xy, xz, yz = value if len(value) == 6 else (*value, 0.0, 0.0, 0.0)
     return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])

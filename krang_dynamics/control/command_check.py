@@ -1,4 +1,4 @@
-"""What a guard looks at in every command: order, length, limits and rate."""
+"""The checks of a guard on every command: order, length, limits and rate."""
 
 from dataclasses import dataclass
 from math import inf
@@ -11,30 +11,29 @@ from ..safety.limits import Limits
 from ..safety.modes import Fault
 from .drivers import Drivers
 
-JITTER = 0.03  # by how much one command may be later than another; a controller rates a step for 0.02 [s]
-GRACE = 1.0  # in which the controller learns of a limit that was lowered here [s]
-UNSEEN = 0.1  # part of its speed limit by which a joint may be faster than it was lately
-FASTEST = 1e3  # of a joint without a speed limit [rad/s]
+JITTER = 0.03  # largest jitter of commands; a controller limits the rate over at most 0.02 s [s]
+GRACE = 1.0  # time for the controller to get a limit that was lowered here [s]
+UNSEEN = 0.1  # share of the speed limit by which a joint may be faster than in the last states
+FASTEST = 1e3  # speed of a joint without a speed limit [rad/s]
 ROUNDING = 1e-9  # relative
 
 
 @dataclass(frozen=True)
 class Command:
-    """What the controller sent: the drivers' unit, the order of their names."""
+    """A command of the controller, in the drivers' order and unit."""
 
     values: Array
-    label: str  # the names as the sender has them, with commas; '' where it does not say
+    label: str  # the drivers' names, separated by commas; '' where they are not given
     arrival: float  # steady [s]
 
 
 class CommandCheck:
-    """Whether a command is one that a controller within its limits could have sent.
+    """Whether a controller within its limits could have sent a command.
 
-    Torque and current say what torque is meant. Volts mean a torque at the speed that the controller saw:
-    one that the joint had lately, or nearly, but not quite the one seen here. So volts are within the
-    limits if at one of these speeds they are. And the torque meant is, of those that they give at these
-    speeds, the nearest to the one meant before: it must keep the rate, and what the motor really gives is
-    never further from it than these speeds are apart.
+    A torque or a current determines the intended torque. A voltage determines it only together with the
+    speed that the controller used, which is one of the last speeds, not exactly the present one. So a
+    voltage is within the limits if it is at one of these speeds, and the intended torque is the one among
+    these speeds that is nearest to the last intended torque: that one must keep the rate limit.
     """
 
     def __init__(self, robot: Robot, drivers: Drivers, limits: Limits) -> None:
@@ -42,15 +41,17 @@ class CommandCheck:
         self._drivers = drivers
         self._limits = limits
         self._label = ','.join(drivers.names)
-        # Several drivers of one joint must agree; with volts, the supply may forbid it.
-        self._shares = len(drivers.names) > len(drivers.joints) and drivers.unit != 'voltage'
+        # Several drivers of one joint must agree, unless the limit of a command may prevent it.
+        self._shares = len(drivers.names) > len(drivers.joints) and not drivers.is_limited
         self._has_drag = bool(robot.motors.drag.any())
         self._zero = np.zeros(robot.nv)
-        self._meant: Array | None = None  # torque of the last command [N m], None: nothing is in flight
-        self._standing = self._zero  # the torque that it would give at rest [N m]
+        self._meant: Array | None = (
+            None  # intended torque of the last command [N m], None: nothing is in flight
+        )
+        self._standing = self._zero  # the torque of that command at rest [N m]
         self._may_begin = True  # whether the last command was zero, as at the end of a stop
-        self._allowance = self._zero  # by how much the torque may change at once [N m]
-        self._ceiling = self._effort = limits.effort  # what torque must not exceed, and its limit [N m]
+        self._allowance = self._zero  # allowed change at once [N m]
+        self._ceiling = self._effort = limits.effort  # largest torque now, and its limit [N m]
         self._lowered = -inf  # when that limit was last lowered [s]
         self._speeds = SpeedRange(robot.nv)
         self._time = -inf  # of the last step [s]
@@ -60,12 +61,12 @@ class CommandCheck:
         self._meant = None
 
     def follow(self, command: Array, torque: Array) -> None:
-        """The guard itself sends this: another command must go on from here."""
+        """The guard itself sends this command: the next one must continue from here."""
         self._remember(command, torque, self._drivers.torque(command, self._zero))
         self._allowance = self._zero
 
-    def go_on(self, now: float, v: Array, span: float) -> None:
-        """Time has gone on; v [rad/s] is the present speed, and all those of the last `span` [s] count."""
+    def advance(self, now: float, v: Array, span: float) -> None:
+        """Advance the time; v [rad/s] is the present speed, and the speeds of the last `span` [s] count."""
         limits = self._limits
         dt = max(0.0, now - self._time)
         rate = np.maximum(limits.effort_rate, limits.stop_rate)
@@ -80,7 +81,7 @@ class CommandCheck:
         self._time = now
 
     def _lower_ceiling(self, now: float, dt: float) -> None:
-        """A limit below the present torque is reached at the stop rate, once the controller has it too."""
+        """A limit below the present torque is reached at the stop rate, after GRACE."""
         limits = self._limits
         if self._meant is None:
             self._ceiling = limits.effort
@@ -92,10 +93,10 @@ class CommandCheck:
             self._ceiling = np.maximum(limits.effort, self._ceiling - limits.stop_rate * dt)
         self._effort = limits.effort
 
-    def wrong(self, command: Command, measured: Array) -> Fault | None:
-        """What is wrong with the next command; it is the last one from now on if nothing is.
+    def check(self, command: Command, measured: Array) -> Fault | None:
+        """A fault of the next command; without one it becomes the last command.
 
-        `measured` effort [N m] is where a controller begins that is enabled again.
+        A controller that is enabled again begins at the `measured` effort [N m].
         """
         reason = (
             self._malformed(command) or self._beyond(command.values) or self._jump(command.values, measured)
@@ -114,8 +115,8 @@ class CommandCheck:
         return None
 
     def _beyond(self, values: Array) -> str | None:
-        """Compared in the drivers' unit, where the supply counts too."""
-        if not values.any():  # the end of a stop, after which a motor may still turn
+        """Compare in the drivers' unit, which includes the supply voltage."""
+        if not values.any():  # the end of a stop; the motor may still turn
             return None
         drivers, ceiling = self._drivers, self._ceiling
         ends = drivers.command(-ceiling, self._slowest), drivers.command(ceiling, self._fastest)
@@ -134,7 +135,7 @@ class CommandCheck:
         return None
 
     def _jump(self, values: Array, measured: Array) -> str | None:
-        """A leaky bucket: what changes at once must have been allowed, joint by joint, in the time before."""
+        """Rate limit as a leaky bucket: each joint saves up the change that it may make at once."""
         drivers = self._drivers
         standing = low = high = drivers.torque(values, self._zero)
         if self._has_drag:
@@ -144,7 +145,7 @@ class CommandCheck:
             self._remember(values, drivers.torque(values, self._v), standing)
             return None
         meant = np.minimum(np.maximum(self._meant, low), high)
-        # Volts that stay as they are jump no more than speeds do, whatever torque was meant and not possible.
+        # A constant voltage changes no faster than the speed, also where the intended torque was not possible.
         change = np.minimum(np.abs(meant - self._meant), np.abs(standing - self._standing))
         if not values.any():
             change, meant = np.minimum(change, np.abs(self._meant)), self._zero
@@ -166,15 +167,15 @@ class CommandCheck:
 
 
 class SpeedRange:
-    """Lowest and highest speed of each joint [rad/s] over a span of time, at most twice as long."""
+    """Lowest and highest speed of each joint [rad/s] over the last one to two spans of time."""
 
     def __init__(self, n: int) -> None:
-        self._before = self._lately = (np.zeros(n), np.zeros(n))
-        self._since = -inf  # when `_lately` began [s]
+        self._before = self._recent = (np.zeros(n), np.zeros(n))
+        self._since = -inf  # when `_recent` began [s]
 
     def take(self, now: float, v: Array, span: float) -> tuple[Array, Array]:
         if not 0.0 <= now - self._since <= span:
-            self._before, self._lately, self._since = self._lately, (v, v), now
-        low, high = self._lately
-        self._lately = np.minimum(low, v), np.maximum(high, v)
-        return np.minimum(self._before[0], self._lately[0]), np.maximum(self._before[1], self._lately[1])
+            self._before, self._recent, self._since = self._recent, (v, v), now
+        low, high = self._recent
+        self._recent = np.minimum(low, v), np.maximum(high, v)
+        return np.minimum(self._before[0], self._recent[0]), np.maximum(self._before[1], self._recent[1])

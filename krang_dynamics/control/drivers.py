@@ -1,4 +1,4 @@
-"""Between joints and the motor drivers that move them, by the robot file's `actuators`."""
+"""Conversion between joints and motor drivers, as the robot file's `actuators` describe it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,17 +9,16 @@ import numpy as np
 from ..arrays import Array, Indices, is_finite
 from ..errors import InputError, UnknownNameError
 from ..robot.config import ActuatorConfig, Unit
-from ..robot.consistency import check_constants
 from ..robot.model import Robot
 from ..robot.motor import Motors
 from ..safety.joint_buffer import MOST_LISTS, JointSamples
 
 
 class Drivers:
-    """The drivers of the joints that get torque; `names` is their order in a command.
+    """The drivers of the commanded joints; `names` is their order in a command.
 
-    An entry of command_joints is a joint, which stands for all its drivers, or a driver. A name that is
-    both means the joint. The unit is the robot's unless another is given.
+    An entry of command_joints is a joint, meaning all its drivers, or a driver. A name that is both means
+    the joint. The unit is the robot's unless another is given.
     """
 
     def __init__(self, robot: Robot, command_joints: Sequence[str], unit: Unit | None = None) -> None:
@@ -27,26 +26,24 @@ class Drivers:
         self.names = tuple(actuator.name for actuator in chosen)
         self.joints = tuple(dict.fromkeys(actuator.joint for actuator in chosen))
         self._reader = _Reader(robot)
-        self.unit = unit = unit or robot.config.command_unit
         joints = robot.config.joints
-        check_constants(unit, joints)
-        motors = Motors([joints[name] for name in robot.joint_names], unit)
+        motors = Motors(joints, unit or robot.config.command_unit)
+        self.unit = motors.unit
         # Each driver gives tau = gain * command - drag * v at the joint.
         self._rows = np.array([robot.joint_names.index(a.joint) for a in chosen], dtype=np.intp)
-        ratio = np.array([a.ratio for a in chosen])  # a driver that takes N m means its own shaft's
-        gain = ratio if unit == 'torque' else motors.gain[self._rows]
-        gain = gain * np.array([a.sign for a in chosen])
+        gain = np.array([a.sign * self.unit.gain(joints[a.joint].motor, a.ratio) for a in chosen])
         drag = motors.drag[self._rows]
         self._per_torque = np.array([a.share for a in chosen]) / gain
         self._per_speed = drag * (1 / gain) if drag.any() else None  # speed is not shared
         self._gain = np.zeros((robot.nv, len(chosen)))
         self._gain[self._rows, np.arange(len(chosen))] = gain
         self._drag = np.bincount(self._rows, drag, robot.nv)
-        supplies = [joints[a.joint].motor.supply for a in chosen]
-        self._supply = np.array(supplies, dtype=float) if unit == 'voltage' else None
+        limit = np.array([self.unit.limit(joints[a.joint].motor) for a in chosen])
+        self.is_limited = bool(np.isfinite(limit).any())
+        self._limit = limit
 
     def command(self, torque: Array, v: Array) -> Array:
-        """Command [N m, A or V] over `names` for torque [N m] and v [rad/s] over the robot's joints."""
+        """Command in `unit` over `names` for torque [N m] and v [rad/s] over the robot's joints."""
         command = torque[self._rows] * self._per_torque
         if self._per_speed is not None:
             command += v[self._rows] * self._per_speed
@@ -59,23 +56,23 @@ class Drivers:
     def joint_samples(self, sample: JointSamples) -> JointSamples:
         """A message by drivers' names as one by joints': q = sign * q_driver / ratio + offset.
 
-        Effort is N m at the driver's shaft. Names of no driver stay as they are, and so does a message
-        with a name twice or with fields of wrong lengths, for the JointBuffer to refuse.
+        Effort is N m at the driver's shaft. Other names stay unchanged, and so does a message with a
+        repeated name or with fields of wrong lengths, which the JointBuffer refuses.
         """
         return self._reader.joint_samples(sample)
 
     def _possible(self, command: Array) -> Array:
-        """Finite, 0 where it was not, and within the supply."""
+        """Finite, 0 where it was not, and within the unit's limit."""
         if not is_finite(command):
             command = np.where(np.isfinite(command), command, 0.0)
-        if self._supply is None:
+        if not self.is_limited:
             return command
-        return np.minimum(np.maximum(command, -self._supply), self._supply)
+        return np.minimum(np.maximum(command, -self._limit), self._limit)
 
 
 @dataclass(frozen=True)
 class _Translation:
-    """What to take of a message by drivers' names, row by row of the message by joints'."""
+    """How to convert a message with drivers' names into one with joints' names."""
 
     names: tuple[str, ...]
     rows: Indices
@@ -91,20 +88,20 @@ class _Translation:
 
 
 class _Reader:
-    """Reads drivers' messages; how to read one is found out once for each list of names."""
+    """Converts drivers' messages; the conversion is computed once for each list of names."""
 
     def __init__(self, robot: Robot) -> None:
         config = robot.config
         self._actuators = {actuator.name: actuator for actuator in config.actuators}
         self._joints = config.joints
         self._translations: dict[tuple[str, ...], _Translation | None] = {}
-        self._names: Sequence[str] = ()  # of the last message, and how to read it
+        self._names: Sequence[str] = ()  # of the last message, and its conversion
         self._translation: _Translation | None = None
-        # Where the drivers, all together, speak of joints, any of them do.
-        self._has_nothing_to_do = self._translate(tuple(self._actuators)) is None
+        # If the message of all drivers needs no conversion, no other does.
+        self._is_identity = self._translate(tuple(self._actuators)) is None
 
     def joint_samples(self, sample: JointSamples) -> JointSamples:
-        if self._has_nothing_to_do:
+        if self._is_identity:
             return sample
         if sample.names is not self._names or not isinstance(sample.names, tuple):
             self._names, self._translation = sample.names, self._find(tuple(sample.names))
@@ -123,13 +120,13 @@ class _Reader:
 
     def _find(self, names: tuple[str, ...]) -> _Translation | None:
         if names not in self._translations:
-            if len(self._translations) >= MOST_LISTS:  # nobody has that many publishers
+            if len(self._translations) >= MOST_LISTS:  # more than any set of publishers has
                 self._translations.clear()
             self._translations[names] = self._translate(names)
         return self._translations[names]
 
     def _translate(self, names: tuple[str, ...]) -> _Translation | None:
-        """How to read a message with these names; None: as it is."""
+        """The conversion of a message with these names; None where it needs none."""
         if len(set(names)) < len(names):
             return None
         groups = [group for name in names if (group := self._group(name, names))]
@@ -147,26 +144,26 @@ class _Reader:
         return None if translation.is_identity(names) else translation
 
     def _group(self, name: str, names: tuple[str, ...]) -> list[ActuatorConfig]:
-        """The drivers that together make the joint which `name` brings; none where it brings nothing."""
+        """All drivers of the joint of which `name` is the first driver in the message; else none."""
         actuator = self._actuators.get(name)
-        as_it_is = [ActuatorConfig(name, name)]
+        unchanged = [ActuatorConfig(name, name)]
         if actuator is None:
-            return as_it_is
+            return unchanged
         if self._joints[actuator.joint].state != 'joint_states':
-            # It is no joint's state: a name that the robot does not know is ignored later.
-            return [] if name in self._joints else as_it_is
+            # The joint's state has another source; an unknown name is ignored later.
+            return [] if name in self._joints else unchanged
         present = [a for a in self._actuators.values() if a.joint == actuator.joint and a.name in names]
         return present if present[0] is actuator else []
 
 
 def _effort_scales(group: Sequence[ActuatorConfig]) -> list[float]:
-    """Torque at the joint per torque of each driver; not known where the shares do not make a whole."""
+    """Torque at the joint per torque of each driver; NaN where the shares do not add up to 1."""
     is_whole = isclose(sum(actuator.share for actuator in group), 1.0)
     return [actuator.sign * actuator.ratio if is_whole else nan for actuator in group]
 
 
 def _chosen(actuators: Sequence[ActuatorConfig], command_joints: Sequence[str]) -> list[ActuatorConfig]:
-    """The drivers that command_joints means, in its order; all of a joint or none."""
+    """The drivers of command_joints, in its order; all of a joint or none."""
     by_name = {actuator.name: actuator for actuator in actuators}
     chosen: list[ActuatorConfig] = []
     for entry in command_joints:
@@ -177,7 +174,7 @@ def _chosen(actuators: Sequence[ActuatorConfig], command_joints: Sequence[str]) 
         for actuator in of_joint or [by_name[entry]]:
             if actuator in chosen:
                 raise InputError(
-                    f'command_joints: {entry!r} is there twice; name each joint once, or each of its drivers'
+                    f'command_joints: {entry!r} occurs twice; name each joint once, or each of its drivers'
                 )
             chosen.append(actuator)
     for actuator in actuators:

@@ -1,4 +1,4 @@
-"""One Pinocchio pass per step, from which all terms take what they need."""
+"""One Pinocchio pass per step; all terms use its results."""
 
 import numpy as np
 import pinocchio as pin
@@ -13,7 +13,7 @@ LOCAL = pin.ReferenceFrame.LOCAL
 class Dynamics:
     """A, C v + Q, Q and frames of the present state, in the robot's joint order.
 
-    What it hands out is overwritten by the next update, except gravity, which is new every time.
+    The next update overwrites the arrays, except gravity, which is a new array every time.
     """
 
     def __init__(self, robot: Robot, coriolis: bool = False) -> None:
@@ -21,7 +21,7 @@ class Dynamics:
         self.A = np.zeros((robot.nv, robot.nv))  # [kg m2]
         self.bias = np.zeros(robot.nv)  # C v + Q [N m]
         self.gravity = np.zeros(robot.nv)  # Q [N m]
-        self.C = np.zeros((robot.nv, robot.nv))  # only where asked for
+        self.C = np.zeros((robot.nv, robot.nv))  # only with `coriolis`
         self._map = robot.joint_map
         self._model = robot.model.copy()
         self._data = self._model.createData()
@@ -29,7 +29,7 @@ class Dynamics:
         self._frames = {name: self._model.getFrameId(name, pin.FrameType.BODY) for name in robot.frames}
 
     def set_gravity(self, gravity: Array) -> None:
-        """Gravity [m/s2] in the root link's axes, from an inertial unit say."""
+        """Set gravity [m/s2] in the root link's axes."""
         self._model.gravity.linear = gravity
 
     def model_gravity(self) -> Array:
@@ -37,7 +37,7 @@ class Dynamics:
         return np.array(self._model.gravity.linear)
 
     def update(self, q: Array, v: Array) -> None:
-        """The pass: q [rad], v [rad/s]."""
+        """Compute everything for q [rad] and v [rad/s]."""
         model, data, fold = self._model, self._data, self._map
         q, v = fold.position(q), fold.velocity(v)
         if self._coriolis:

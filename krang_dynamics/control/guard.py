@@ -1,4 +1,4 @@
-"""The guard between controller and drivers: relays what is right, and takes over when nothing right comes."""
+"""The guard between controller and drivers: relays valid commands, and stops the robot without them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -7,33 +7,37 @@ from math import inf, isfinite
 import numpy as np
 
 from ..arrays import Array
-from ..errors import InputError, KrangError
+from ..errors import KrangError
 from ..robot.model import Robot
 from ..robot.payload import Payload
 from ..safety.joint_buffer import JointSamples
-from ..safety.limits import Limits
 from ..safety.modes import Fault, Mode
 from ..safety.safety_stage import SafetyStage
+from .builder import drivers_of, gravity_of, limits_of, payloads_of, stop_of, with_payloads
 from .command_check import Command, CommandCheck
-from .drivers import Drivers
+from .parameters import Parameter
 from .robot_state import RobotState
 from .sensors import ImuSample, OdomSample
-from .settings import Settings, commanded_joints, stop_rate
+from .settings import Settings
 
 OTHER_PUBLISHER = 'another publisher commands the drivers; stop it first'
+# Parameters that a guard shares with the controller; one parameter file serves both.
+SHARED = (
+    'robot robot_description command_joints command_unit wheels_locked limits.effort limits.effort_rate '
+    'stop.policy stop.time stop.blind_time stop.rate state_timeout missing_velocity gravity '
+    'hardware_compensates_gravity payload.<frame>.mass payload.<frame>.com payload.<frame>.inertia'
+).split()
 
 
-@dataclass
 class GuardSettings(Settings):
-    """A controller's settings, of which a guard heeds those on joints, states and stopping."""
+    """Settings of a guard: the controller's parameters on joints, states and stopping, and its own."""
 
-    terms: tuple[str, ...] = ()
-    silence: float = 0.05  # after which it takes over [s]
+    own = (Parameter('silence', 'number', 0.045, 'longest pause between commands', 's', 0.005, 1.0),)
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not 0 < self.silence < inf:
-            raise InputError(f'silence is {self.silence}; it must be more than 0 s')
+    @classmethod
+    def parameters(cls) -> dict[str, Parameter]:
+        rows = super().parameters()
+        return {name: rows[name] for name in (*SHARED, *(row.name for row in cls.own))}
 
 
 @dataclass(slots=True)
@@ -46,55 +50,61 @@ class GuardInputs:
     imu: Sequence[ImuSample] = ()
     odom: Sequence[OdomSample] = ()
     commands: Sequence[Command] = ()
-    gravity: Array | None = None  # direction and size, root link's axes [m/s2]
+    # These three are one change of the settings, applied as a whole or not at all.
+    settings: GuardSettings | None = None  # only live parameters may differ
     payloads: Sequence[Payload] | None = None  # all that is carried from now on
+    gravity: Array | None = None  # root link's axes [m/s2]
     clear_fault: bool = False
-    other_publisher: bool = False  # somebody else commands the drivers
-    stop: bool = False  # the guard is to end: torque in flight is stopped, and nothing relayed any more
+    other_publisher: bool = False  # whether another publisher commands the drivers
+    stop: bool = False  # the guard ends: it stops the robot and relays nothing more
 
 
 @dataclass(slots=True)
 class GuardOutputs:
-    """What a step leads to; no command means that nothing is to be sent."""
+    """The result of a step; without a command nothing is sent."""
 
     command: Array | None  # for the drivers, in their order and unit
     mode: Mode  # DISABLED: idle; ACTIVE: relaying
     fault: Fault | None
-    relayed: bool  # whether the command is the controller's, untouched
-    refused: list[str] = field(default_factory=list)  # what was not taken, and why
+    relayed: bool  # whether the command is the controller's, unchanged
+    refused: list[str] = field(default_factory=list)  # why inputs were refused
 
 
 class Guard:
-    """Relays the controller's commands as they are, and runs the robot's stop policy when it must.
+    """Relays the controller's commands unchanged, and runs the robot's stop policy where it must.
 
-    Commands that follow each other are a stream, which is relayed or refused from its beginning to the
-    silence at its end. One that breaks off, or goes wrong, is followed by the stop policy, from the last
-    command relayed, on the guard's own joint states, and by a latched fault.
+    Commands that follow each other are a stream, which is relayed or refused as a whole. Where a stream
+    ends early or goes wrong, the guard latches a fault and runs the stop policy from the last command that
+    it relayed, on its own joint states.
     """
 
     def __init__(self, robot: Robot, settings: GuardSettings) -> None:
         self.robot = robot
         self.settings = settings
-        self.drivers = Drivers(robot, commanded_joints(robot, settings), settings.command_unit)
-        self.limits = Limits.of(robot)
-        rate = stop_rate(robot, settings, self.drivers.joints)
-        self.limits.stop_rate = self.limits.stop_rate if rate is None else rate
-        self.body = RobotState(robot, settings, self.drivers)
-        self._buffer = self.body.buffer
+        self.drivers = drivers_of(settings, robot)
+        self.limits = limits_of(settings, robot, self.drivers.joints)
+        self.state = RobotState(
+            robot.carrying(payloads) if (payloads := payloads_of(settings)) else robot,
+            self.drivers,
+            settings.missing_velocity,
+            hardware_compensates_gravity=settings.hardware_compensates_gravity,
+        )
+        self.state.dynamics.set_gravity(gravity_of(settings, robot))
+        self._buffer = self.state.buffer
         self.safety = self._new_safety()
-        self._inspection = CommandCheck(robot, self.drivers, self.limits)
+        self._check = CommandCheck(robot, self.drivers, self.limits)
         self._relayed: Array | None = None  # the last command, while relaying
-        self._heard = -inf  # when the last command came, good or not [s]
+        self._received = -inf  # when the last command arrived, valid or not [s]
         self._is_barred = False  # whether the present stream is refused to its end
-        self._told = ''  # kind of the last refusal
+        self._reported = ''  # kind of the last refusal
         self._was_ready = False  # whether there ever was a valid state
-        self._ends = False
+        self._is_ending = False
         self._time = 0.0  # of the last step [s]
 
     def _new_safety(self) -> SafetyStage:
-        """The stage that makes the guard's own commands; disabled as long as it relays."""
+        """The stage of the guard's own commands; disabled while it relays."""
         commanded = np.isin(self.robot.joint_names, self.drivers.joints).astype(float)
-        return SafetyStage(self.robot, self.limits, self.settings.stop(self.robot), 0.0, commanded)
+        return SafetyStage(self.robot, self.limits, stop_of(self.settings, self.robot), 0.0, commanded)
 
     @property
     def mode(self) -> Mode:
@@ -111,9 +121,9 @@ class Guard:
 
     # -- the one function ------------------------------------------------------------------------------
 
-    @np.errstate(all='ignore')  # what overflows is not finite, and is treated as that
+    @np.errstate(all='ignore')  # an overflow is not finite, and is treated as such
     def step(self, inputs: GuardInputs) -> GuardOutputs:
-        """One turn: look at the robot, then at what the controller sends; pass that on, or stop."""
+        """One step: check the robot, then the commands; relay them or stop."""
         if not isfinite(inputs.time):
             self._trip(self._time, Fault('clock', f'the time is {inputs.time} s'))
             inputs = replace(inputs, time=self._time)
@@ -122,20 +132,19 @@ class Guard:
         stamped, stop, command = None, None, None
         try:
             late = self._late(now)
-            stamped = self.body.take(inputs, refused)
-            if inputs.payloads is not None or inputs.gravity is not None:
-                self._carry(inputs, refused)
+            stamped = self.state.take(inputs, refused)
+            self._change_settings(inputs, refused)
             stale = self._buffer.stale(now, inputs.clock, self.settings.state_timeout)
-            self._watch(inputs, late or stale)
-            self._inspection.go_on(now, self._buffer.v, self.settings.state_timeout)
-            command = self._hear(inputs, stale, refused)
-            self._notice_silence(now)
+            self._check_faults(inputs, late or stale)
+            self._check.advance(now, self._buffer.v, self.settings.state_timeout)
+            command = self._take_commands(inputs, stale, refused)
+            self._check_silence(now)
             if inputs.clear_fault:
                 _note(refused, self._clear(now))
             if stale is None:
-                self.body.dynamics.update(self._buffer.q, self._buffer.v)
-                stop = self.body.stop_torque()
-        except Exception as error:  # a bad turn never throws into the loop: it ends in the stop policy
+                self.state.dynamics.update(self._buffer.q, self._buffer.v)
+                stop = self.state.stop_torque()
+        except Exception as error:  # never throws into the loop: it ends in the stop policy
             self._trip(now, Fault('exception', f'{type(error).__name__}: {error}'))
         own = self.safety.step(now, stamped, None, stop)
         self._time = now
@@ -147,22 +156,40 @@ class Guard:
     def _own_command(self, torque: Array | None) -> Array | None:
         """The guard's own torque for the drivers; as at every stop, the last command is zero."""
         if torque is None:
-            self._inspection.forget()
+            self._check.forget()
             return None
         command = np.zeros(len(self.drivers.names))
         if self.safety.is_sending:
             command = self.drivers.command(torque, self._buffer.v)
-        self._inspection.follow(command, torque)
+        self._check.follow(command, torque)
         return command
 
-    def _carry(self, inputs: GuardInputs, refused: list[str]) -> None:
-        """Another load or gravity: both or, where one of them cannot be, neither."""
+    def _change_settings(self, inputs: GuardInputs, refused: list[str]) -> None:
+        """Apply a change of the settings as a whole, or refuse it as a whole."""
+        old, new = self.settings, inputs.settings or self.settings
         try:
-            self.body.carry(self.body.load(inputs.payloads, inputs.gravity))
+            if inputs.payloads is not None:
+                new = with_payloads(new, inputs.payloads)
+            if inputs.gravity is not None:
+                new = new.replace(gravity=inputs.gravity)
+            if new == old:
+                return
+            old.check_change(new)
+            limits = limits_of(new, self.robot, self.drivers.joints)
+            gravity = gravity_of(new, self.robot) if new.gravity != old.gravity else None
+            is_new_load = new.frames('payload') != old.frames('payload')
+            loaded = self.robot.carrying(payloads_of(new)) if is_new_load else None
         except KrangError as error:
             refused.append(str(error))
+            return
+        if loaded is not None:
+            self.state.carry(loaded)
+        if gravity is not None:  # otherwise an inertial unit may have set it
+            self.state.dynamics.set_gravity(gravity)
+        self.limits.adopt(limits)
+        self.settings = new
 
-    # -- what ends the relaying ------------------------------------------------------------------------
+    # -- end of relaying ------------------------------------------------------------------------------
 
     def _trip(self, now: float, fault: Fault) -> None:
         """Latch a fault; torque in flight ends in the stop policy."""
@@ -170,9 +197,9 @@ class Guard:
         self.safety.trip(now, fault)
 
     def _take_over(self, now: float) -> None:
-        """The safety stage drives on from the torque of the last command relayed, if that was any."""
+        """The safety stage continues from the torque of the last relayed command, unless that was zero."""
         relayed, self._relayed = self._relayed, None
-        if relayed is None or not relayed.any():  # what has been let go is not taken up again
+        if relayed is None or not relayed.any():  # a robot that was released stays released
             return
         torque, limits = self.drivers.torque(relayed, self._buffer.v), self.safety.limits
         # A limit that is below this torque is reached at the stop rate, not in a jump.
@@ -181,100 +208,100 @@ class Guard:
         limits.effort = effort
 
     def _late(self, now: float) -> str | None:
-        """A guard that was away for so long has watched nobody."""
+        """A reason to stop where the guard has not run for too long."""
         gap, timeout = now - self._time, self.settings.state_timeout
         if not self.is_sending or gap <= timeout:
             return None
         return f'no step for {gap:.3f} s, the limit is {timeout:g} s'
 
-    def _watch(self, inputs: GuardInputs, unfit: str | None) -> None:
+    def _check_faults(self, inputs: GuardInputs, unfit: str | None) -> None:
         now = inputs.time
         if self.is_sending and unfit is not None:
             self._trip(now, Fault('state', unfit))
         elif self.is_sending and inputs.other_publisher:
             self._trip(now, Fault('publisher', OTHER_PUBLISHER))
         if inputs.stop:
-            self._ends = True
+            self._is_ending = True
             self._take_over(now)
             self.safety.disable(now)
 
-    def _notice_silence(self, now: float) -> None:
-        """Silence after zero is a controller that has stopped; any other is one that has gone."""
-        if self._relayed is None or self._is_heard(now):
+    def _check_silence(self, now: float) -> None:
+        """A stream that ends in zero has ended; any other has broken off."""
+        if self._relayed is None or self._is_streaming(now):
             return
         if self._relayed.any():
-            self._trip(now, Fault('silence', f'no command for {now - self._heard:.3f} s'))
+            self._trip(now, Fault('silence', f'no command for {now - self._received:.3f} s'))
         self._relayed = None  # back to idle
 
-    def _is_heard(self, now: float) -> bool:
-        return abs(now - self._heard) <= self.settings.silence
+    def _is_streaming(self, now: float) -> bool:
+        return abs(now - self._received) <= self.settings.silence
 
     def _clear(self, now: float) -> str | None:
-        """Forget a fault, and the stamps' past; a reason where that is refused."""
-        if self.safety.fault is not None and self._is_heard(now):
+        """Clear a fault and the baselines of the stamps; a reason where that is refused."""
+        if self.safety.fault is not None and self._is_streaming(now):
             return 'clear_fault: commands are still coming; disable the controller first'
         reason = self.safety.clear()
         if reason is not None:
             return f'clear_fault: {reason}'
-        self._told = ''
+        self._reported = ''
         if not self.is_relaying:
-            self._buffer.forget_stamps()
+            self._buffer.reset_stamps()
         return None
 
-    # -- what the controller says ----------------------------------------------------------------------
+    # -- commands --------------------------------------------------------------------------------------
 
-    def _hear(self, inputs: GuardInputs, stale: str | None, refused: list[str]) -> Array | None:
-        """Look at all commands that have come; the last is relayed if all are good."""
+    def _take_commands(self, inputs: GuardInputs, stale: str | None, refused: list[str]) -> Array | None:
+        """Check all new commands; the last is relayed if all are valid."""
         now, last = inputs.time, None
         self._was_ready |= stale is None
         for command in inputs.commands:
             arrival = command.arrival if command.arrival <= now else now
-            if now - arrival > self.settings.silence:  # as good as never sent
-                self._refuse(Fault('late', f'it came {now - arrival:.3f} s ago'), refused)
+            if now - arrival > self.settings.silence:  # too old to count
+                self._refuse(Fault('late', f'it arrived {now - arrival:.3f} s ago'), refused)
                 continue
-            self._listen(arrival)
-            wrong = self._closed(inputs, stale) or self._inspection.wrong(command, self._buffer.effort)
+            self._note_arrival(arrival)
+            wrong = self._closed(inputs, stale) or self._check.check(command, self._buffer.effort)
             last = None if wrong else command.values
             if wrong and self.is_relaying:
                 self._trip(now, wrong)
             elif wrong:
-                # Let through later, it would begin with a jump. Only a guard that has just started may do it.
+                # Relayed later, it would begin with a jump. Only a guard that has just started may do so.
                 self._is_barred = self._was_ready and self.mode is Mode.DISABLED
                 self._refuse(wrong, refused)
         return None if last is None else self._relay(last)
 
-    def _listen(self, arrival: float) -> None:
-        """Note that a command has come; the first after silence begins a stream."""
-        if not self._is_heard(arrival):
+    def _note_arrival(self, arrival: float) -> None:
+        """Note the arrival of a command; the first after silence begins a stream."""
+        if not self._is_streaming(arrival):
             self._is_barred = False
-            self._told = self._told if self.safety.fault else ''
-        self._heard = arrival
+            self._reported = self._reported if self.safety.fault else ''
+        self._received = arrival
 
     def _closed(self, inputs: GuardInputs, stale: str | None) -> Fault | None:
-        """Why no command at all would be relayed."""
+        """A reason to relay no command at all."""
         if self.is_relaying:
             return None
         if self.safety.fault is not None:
             return Fault('fault', f'a fault is latched ({self.safety.fault}); clear it first')
-        if self._ends:
-            return Fault('stop', 'the guard has been told to stop')
+        if self._is_ending:
+            return Fault('stop', 'the guard is ending')
         if self._is_barred:
-            return Fault(self._told, 'an earlier command was refused')
+            return Fault(self._reported, 'an earlier command was refused')
         if stale is not None:
             return Fault('state', stale)
         return Fault('publisher', OTHER_PUBLISHER) if inputs.other_publisher else None
 
     def _refuse(self, fault: Fault, refused: list[str]) -> None:
-        """Say why a command is not relayed; once, not for every one that follows."""
-        if fault.kind != self._told:
+        """Report why a command is not relayed; once, not for every command that follows."""
+        if fault.kind != self._reported:
             advice = '; disable the controller, then enable it again' if self._is_barred else ''
             refused.append(f'command refused: {fault.reason}{advice}')
-            self._told = fault.kind
+            self._reported = fault.kind
 
     def _relay(self, values: Array) -> Array:
-        if self.safety.is_sending:  # the controller goes on from where the robot is held
+        if self.safety.is_sending:  # the controller continues from the torque that holds the robot
             self.safety = self._new_safety()
-        self._relayed, self._told = values.copy(), ''
+        self._relayed, self._reported = values.copy(), ''
         return values
 
 

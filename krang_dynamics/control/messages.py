@@ -1,4 +1,4 @@
-"""From ROS messages, whichever library read them, to what the controller takes, and nothing else."""
+"""From ROS messages, of rclpy or rosbags, to the samples that a controller takes."""
 
 from typing import Any
 
@@ -17,9 +17,9 @@ def seconds(stamp: Any) -> float:
 
 
 def imu_sample(message: Any, arrival: float) -> ImuSample:
-    """sensor_msgs/Imu; refused where it says that it has no orientation."""
+    """sensor_msgs/Imu; refused where its covariance marks the orientation as absent."""
     if message.orientation_covariance[0] == -1:
-        raise InputError('imu: the message says that it has no orientation')
+        raise InputError('imu: the message has no orientation (orientation_covariance[0] is -1)')
     return ImuSample(
         _quaternion(message.orientation),
         _vector(message.angular_velocity),
@@ -65,7 +65,7 @@ def joint_trajectory(message: Any) -> JointTrajectory:
 
 def _rows(name: str, rows: list[Any]) -> Array:
     if len({len(row) for row in rows}) > 1:
-        raise InputError(f'trajectory: {name} is not of the same length in all points')
+        raise InputError(f'trajectory: {name} must have the same length in all points')
     return np.array([np.asarray(row, dtype=float) for row in rows])
 
 

@@ -1,4 +1,4 @@
-"""Joint states that no encoder gives: from an inertial unit, and from planar odometry."""
+"""Joint states without encoders: from an inertial unit, and from planar odometry."""
 
 from dataclasses import dataclass
 from math import atan2, hypot, pi, sin
@@ -13,10 +13,10 @@ from ..robot.urdf import Urdf
 from ..safety.joint_buffer import JointSamples
 
 TURN = 2 * pi  # [rad]
-NO_ROTATION = 0.1  # a quaternion whose length is this far from 1 is none
-BLIND = 0.05  # sine of the angle between gravity and an axis below which turns about it are not seen
-LARGEST_TILT = 0.5  # of a body in the plane [rad]
-EXACT = 1e-9  # what is zero for the geometry of a planar base
+NO_ROTATION = 0.1  # a quaternion whose length differs from 1 by more is refused
+BLIND = 0.05  # smallest sine of the angle between gravity and an axis whose rotation is measured
+LARGEST_TILT = 0.5  # of a body that moves in the plane [rad]
+EXACT = 1e-9  # tolerance for the geometry of a planar base
 NOT_MEASURED = np.zeros(0)
 
 
@@ -44,9 +44,9 @@ class OdomSample:
 
 
 class ImuSource:
-    """What an inertial unit says of one joint, or of gravity, as the robot file's `imu` has it.
+    """One joint's angle, or the direction of gravity, from the inertial unit of the robot file's `imu`.
 
-    Only the vertical counts: the unit's own heading, from a magnetometer say, may drift.
+    Only the vertical is used: the unit's heading may drift.
     """
 
     def __init__(self, robot: Robot) -> None:
@@ -54,44 +54,48 @@ class ImuSource:
         if imu is None:
             raise ConfigError(f'{robot.name} has no inertial unit; give its robot file an `imu`')
         if size == 0:
-            raise ConfigError(f'{robot.name}: imu: gravity is 0, so nothing tells where down is')
+            raise ConfigError(
+                f'{robot.name}: imu: gravity is 0; an inertial unit needs gravity to find the vertical'
+            )
         self.feeds = imu.feeds
         fed = [name for name, joint in robot.config.joints.items() if joint.state == 'imu']
         moving = _moving_joints(robot.urdf, imu.link)
         if moving != fed:
-            right = f'{fed[0]!r} alone may do that' if fed else 'it must be fixed to the root link'
+            right = f'only {fed[0]!r} may move it' if fed else 'it must be fixed to the root link'
             raise ConfigError(
                 f'{robot.name}: imu.link {imu.link!r} is moved by {", ".join(moving) or "no joint"}; {right}'
             )
         zero = np.zeros(robot.nv)
         root_from_unit = robot.frame_pose(zero, imu.link)[:3, :3] @ pin.rpy.rpyToMatrix(*imu.mount_rpy)
         if self.feeds == 'joint':
-            self._see_joint(robot, fed[0], root_from_unit)
+            self._prepare_joint(robot, fed[0], root_from_unit)
         else:
             self._gravity_from_up = -size * root_from_unit
 
-    def _see_joint(self, robot: Robot, joint: str, root_from_unit: Array) -> None:
-        """Sine and cosine of the joint's angle are linear in the measured vertical: find the matrix.
+    def _prepare_joint(self, robot: Robot, joint: str, root_from_unit: Array) -> None:
+        """Find the matrix from the measured vertical to sine and cosine of the joint's angle.
 
         `root_from_unit` is the rotation with the joint at 0.
         """
         column = robot.joint_names.index(joint)
         if robot.urdf.joints[joint].type == 'prismatic':
-            raise ConfigError(f'{robot.name}: imu: joint {joint!r} slides; a unit sees only turns')
+            raise ConfigError(
+                f'{robot.name}: imu: joint {joint!r} is prismatic; an inertial unit measures rotation only'
+            )
         axis = robot.jacobian(np.zeros(robot.nv), robot.urdf.joints[joint].child)[3:, column]
         down = np.array(robot.config.gravity) / np.linalg.norm(robot.config.gravity)
         level = down - (axis @ down) * axis
         size = np.linalg.norm(level)
         if size < BLIND:
             raise ConfigError(
-                f'{robot.name}: imu: gravity is along the axis of joint {joint!r}, whose angle it cannot show'
+                f'{robot.name}: imu: gravity is parallel to the axis of joint {joint!r}: its angle cannot be measured'
             )
         # The unit turns with the joint, so down turns the other way in its axes: Rot(axis, -angle) down.
         self._sine_cosine = -np.array([np.cross(level, axis), level]) @ root_from_unit / size
         self._axis = axis @ root_from_unit
         self._names = (joint,)
         lower, upper = robot.lower[column], robot.upper[column]
-        self._turns = bool(upper - lower > TURN)  # then limits do not tell which turn is meant
+        self._turns = bool(upper - lower > TURN)  # then the limits do not determine the turn
         self._near = float(robot.home[column] if self._turns else (lower + upper) / 2)
 
     def samples(self, sample: ImuSample) -> JointSamples:
@@ -99,7 +103,7 @@ class ImuSource:
         sine, cosine = self._sine_cosine.dot(_up(sample)).tolist()
         if hypot(sine, cosine) < BLIND:
             raise InputError(
-                f'imu: gravity is along the axis of joint {self._names[0]!r}: its angle is not seen'
+                f'imu: gravity is parallel to the axis of joint {self._names[0]!r}: its angle is not measured'
             )
         angle = _nearest_turn(atan2(sine, cosine), self._near)
         if self._turns:
@@ -114,10 +118,10 @@ class ImuSource:
 
 
 class OdomSource:
-    """Joints x, y and heading such that link `heading_of` is where odometry sees it.
+    """Joints x, y and heading that put the link `heading_of` at the pose of the odometry.
 
     The pose is that of the link's origin: Otbot's chassis has its origin on the pivot, not on the axle.
-    Other joints that turn the link count with their newest values: alpha = theta + pivot in [otbot].
+    Other joints that turn the link enter with their newest values: alpha = theta + pivot in [otbot].
     """
 
     def __init__(self, robot: Robot) -> None:
@@ -137,7 +141,7 @@ class OdomSource:
         self._upright = pin.Quaternion(robot.frame_pose(zero, self._link)[:3, :3]).conjugate()
 
     def _check(self, J: Array) -> None:
-        """Refuse a link that does not stay on the ground, or is not carried by two slides and a bearing."""
+        """Refuse a link that does not stay level, or is not carried by two prismatic and one revolute joint."""
         robot, link, slides = self._robot, self._link, self._slides
         x, y, heading = self._names
         turns = np.abs(J[5, self._joints])
@@ -147,7 +151,7 @@ class OdomSource:
             leaning = np.abs(now[2:5]).max(axis=0) > EXACT
             if leaning.any():
                 names = ', '.join(np.array(robot.joint_names)[leaning])
-                raise ConfigError(f'{robot.name}: odom: {names} lift or tilt {link!r}, which must stay level')
+                raise ConfigError(f'{robot.name}: odom: {names} lift or tilt {link!r}; it must stay level')
             is_planar &= np.allclose(now[:2, slides], J[:2, slides], atol=EXACT)
         if not is_planar:
             raise ConfigError(
@@ -171,7 +175,7 @@ class OdomSource:
         yaw = 2 * atan2(turned.z, turned.w) - self._yaw_per_joint.dot(q)
         q[self._heading] = _nearest_turn(self._turn * yaw, present)
         v[self._heading] = self._turn * (angular[2] - self._yaw_per_joint.dot(v))
-        # The rest of the way and of the velocity is what the slides have to do.
+        # The prismatic joints give the rest of position and velocity.
         place = (sample.x, sample.y) - self._robot.frame_pose(q, self._link)[:2, 3]
         speed = linear[:2] - self._robot.jacobian(q, self._link)[:2].dot(v)
         q[self._slides], v[self._slides] = self._slides_per_way.dot(place), self._slides_per_way.dot(speed)
@@ -191,7 +195,7 @@ def _moving_joints(urdf: Urdf, link: str) -> list[str]:
 
 
 def _orientation(what: str, quaternion: Array) -> pin.Quaternion:
-    """A rotation from x y z w; InputError where that is none."""
+    """A rotation from x y z w; InputError where the quaternion has the wrong length."""
     turn = pin.Quaternion(quaternion)
     length = turn.norm()
     if not abs(length - 1) <= NO_ROTATION:

@@ -1,137 +1,130 @@
-"""What a controller is told at configure time, and which of it may change while it runs."""
+"""Settings of a controller: one value per row of the parameter table."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field, fields
-from typing import Literal
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 
-from ..arrays import Array, array
-from ..errors import InputError
-from ..robot.config import StopConfig, Unit
+from ..arrays import Array
+from ..errors import InputError, suggestion
 from ..robot.model import Robot
-from ..safety.joint_buffer import MissingVelocity
-from .terms.observer import ObserverSettings
-from .terms.wrench import WrenchSettings
+from ..robot.motor import UNITS
+from ..safety.stop_policies import STOP_POLICIES
+from .parameters import FRAME, PARAMETERS, Parameter, frame_of
+from .terms import term as terms
 
-TERMS = (
-    'gravity',
-    'friction',
-    'damping',
-    'computed_torque',
-    'wrench',
-    'joint_limits',
-    'observer',
-    'rolling_base',
-    'balance',
-)
+SettingsType = TypeVar('SettingsType', bound='Settings')
 
 
-@dataclass
 class Settings:
-    """Parameters of a controller; per-joint values are a number for all or an array over joint_names."""
+    """Values of the parameters, as fields named like them with '_' for '.': gains.kp is gains_kp.
 
-    terms: tuple[str, ...]
-    bandwidth: float = 2 * np.pi * 5  # of computed torque [rad/s]
-    damping_ratio: float = 1.0
-    kp: Array | float | None = None  # instead of bandwidth and ratio [1/s2]
-    kd: Array | float | None = None  # [1/s]
-    damping: Array | float = 0.0  # [N m s/rad]
-    wrenches: dict[str, WrenchSettings] = field(default_factory=dict)
-    observer: ObserverSettings = field(default_factory=ObserverSettings)
-    hardware_compensates_gravity: bool = False
-    wheels_locked: bool = False
-    command_joints: tuple[str, ...] | None = None  # or drivers; None: every driven joint that has one
-    command_unit: Unit | None = None  # of the drivers; None: the robot's
-    ramp_time: float = 1.0  # [s]
-    stop_policy: Literal['hold', 'lower', 'zero'] | None = None  # None: the robot's, as below
-    stop_time: float | None = None  # [s]
-    stop_blind_time: float | None = None  # [s]
-    stop_rate: Array | float | None = None  # [N m/s]; None: as the effort rate
-    missing_velocity: MissingVelocity = 'error'
-    state_timeout: float = 0.1  # [s]
-    reference_timeout: float | None = None
-    wrench_timeout: float = 0.1
-    deadman_required: bool = False
-    deadman_timeout: float = 0.2
+    None means the robot's own value, or none. Values do not change: `replace` makes other settings.
+    """
 
-    def __post_init__(self) -> None:
-        for name in ('ramp_time', 'state_timeout', 'reference_timeout', 'wrench_timeout', 'deadman_timeout'):
-            value = getattr(self, name)
-            if value is not None and not 0 <= value < np.inf:
-                raise InputError(f'{name} is {value}; it must be 0 s or more')
+    own: ClassVar[tuple[Parameter, ...]] = ()  # rows that a subclass adds
 
-    def stop(self, robot: Robot) -> StopConfig:
-        """The robot's way of stopping, but for what is set here."""
-        usual = robot.config.stop
-        return StopConfig(
-            self.stop_policy or usual.policy,
-            usual.time if self.stop_time is None else self.stop_time,
-            usual.blind_time if self.stop_blind_time is None else self.stop_blind_time,
+    def __init__(self, **values: Any) -> None:
+        rows = self.parameters()
+        self._values = {name: row.default for name, row in rows.items() if FRAME not in name}
+        by_attribute = {row.attribute: name for name, row in rows.items()}
+        for key, value in values.items():
+            name, row = _find(key, rows, by_attribute)
+            self._values[name] = replace(row, name=name).checked(value)
+        self.__dict__.update({name.replace('.', '_'): value for name, value in self._values.items()})
+
+    if TYPE_CHECKING:  # the fields derive from the table
+
+        def __getattr__(self, name: str) -> Any: ...
+
+    @classmethod
+    def parameters(cls) -> dict[str, Parameter]:
+        """The table: rows of the controller, then those of every registered term, by name."""
+        registered = terms.registered_terms()
+        rows = {row.name: row for row in PARAMETERS}
+        for term in registered.values():
+            rows |= {row.name: row for row in term.parameters}
+        rows['terms'] = replace(
+            rows['terms'], description=f'{rows["terms"].description}: {", ".join(registered)}'
+        )
+        rows['command_unit'] = replace(rows['command_unit'], choices=tuple(UNITS))
+        rows['stop.policy'] = replace(rows['stop.policy'], choices=tuple(STOP_POLICIES))
+        return rows | {row.name: row for row in cls.own}
+
+    @classmethod
+    def of(cls: type[SettingsType], values: Mapping[str, Any]) -> SettingsType:
+        """Settings from values by parameter name; names that are no parameter of it are left out."""
+        rows = cls.parameters()
+        families = [row for name, row in rows.items() if FRAME in name]
+        return cls(
+            **{
+                name: value
+                for name, value in values.items()
+                if name in rows or any(frame_of(row, name) is not None for row in families)
+            }
         )
 
-    def gains(self, robot: Robot) -> tuple[Array, Array]:
-        """Kp [1/s2] and Kd [1/s] over joint_names."""
-        if (self.kp is None) != (self.kd is None):
-            raise InputError('gains.kp and gains.kd go together; give both, or bandwidth and damping_ratio')
-        if self.kp is None or self.kd is None:
-            w = per_joint('gains.bandwidth', self.bandwidth, robot)
-            return w**2, 2 * per_joint('gains.damping_ratio', self.damping_ratio, robot) * w
-        return per_joint('gains.kp', self.kp, robot), per_joint('gains.kd', self.kd, robot)
+    @property
+    def values(self) -> dict[str, Any]:
+        """All values by parameter name."""
+        return dict(self._values)
+
+    def replace(self: SettingsType, **changes: Any) -> SettingsType:
+        """Other settings, with some values changed; keys are fields or parameter names."""
+        fields = {name.replace('.', '_') for name in changes}
+        kept = {name: value for name, value in self._values.items() if name.replace('.', '_') not in fields}
+        return type(self)(**kept, **changes)
+
+    def per_joint(self, name: str, robot: Robot) -> Array:
+        """A value as one number per joint of the robot, from one number for all or one for each."""
+        x = np.asarray(self._values[name], dtype=float)
+        if x.ndim == 0:
+            return np.full(robot.nv, float(x))
+        if x.shape != (robot.nv,):
+            raise InputError(
+                f'{name} has {x.size} numbers; give one, or one per joint: {", ".join(robot.joint_names)}'
+            )
+        return x
+
+    def frames(self, kind: str) -> dict[str, dict[str, Any]]:
+        """Values that are set for frames, such as wrench.<frame>.max_force: by frame, then by last word."""
+        found: dict[str, dict[str, Any]] = {}
+        for name, value in self._values.items():
+            first, _, rest = name.partition('.')
+            frame, _, last = rest.rpartition('.')
+            if first == kind and frame and value is not None:
+                found.setdefault(frame, {})[last] = value
+        return found
+
+    def check_change(self, new: 'Settings') -> None:
+        """Refuse other values of parameters that are not live."""
+        rows = self.parameters()
+        for name in {**self._values, **new._values}:
+            row = rows.get(name) or next(row for row in rows.values() if frame_of(row, name) is not None)
+            if not row.live and self._values.get(name, row.default) != new._values.get(name, row.default):
+                raise InputError(f'{name} cannot change while the controller runs; configure it again')
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and other._values == self._values
+
+    def __repr__(self) -> str:
+        rows = self.parameters()
+        changed = [
+            f'{name.replace(".", "_")}={value!r}'
+            for name, value in self._values.items()
+            if name not in rows or value != rows[name].default
+        ]
+        return f'{type(self).__name__}({", ".join(changed)})'
 
 
-def per_joint(what: str, value: Array | float, robot: Robot) -> Array:
-    """One number for all joints, or one per joint; 0 or more."""
-    shape = () if np.ndim(value) == 0 else (robot.nv,)
-    numbers = np.broadcast_to(array(what, value, shape), (robot.nv,)).copy()
-    if (numbers < 0).any():
-        raise InputError(f'{what} is {numbers.tolist()}; it must be 0 or more')
-    return numbers
-
-
-# What may change while a controller runs.
-LIVE = (
-    'bandwidth damping_ratio kp kd damping wrenches observer ramp_time '
-    'state_timeout reference_timeout wrench_timeout deadman_timeout'
-).split()
-
-
-def check_change(old: Settings, new: Settings) -> None:
-    """Refuse a change of what is read at configure alone."""
-    for name in (f.name for f in fields(Settings) if f.name not in LIVE):
-        if not np.array_equal(getattr(old, name), getattr(new, name)):
-            raise InputError(f'{name} cannot change while the controller runs; configure it anew')
-    if {k: w.convention for k, w in old.wrenches.items()} != {
-        k: w.convention for k, w in new.wrenches.items()
-    }:
-        raise InputError('wrench conventions cannot change while the controller runs; configure it anew')
-
-
-def stop_rate(robot: Robot, settings: Settings, commanded: Sequence[str]) -> Array | None:
-    """The rate of a stop [N m/s] where one is set; joints that get torque must be able to lose it."""
-    if settings.stop_rate is None:
-        return None
-    rate = per_joint('stop.rate', settings.stop_rate, robot)
-    for name, value in zip(robot.joint_names, rate, strict=True):
-        if name in commanded and value == 0:
-            raise InputError(f'stop.rate of joint {name!r} is 0; a stop would keep its torque for ever')
-    return rate
-
-
-def commanded_joints(robot: Robot, settings: Settings) -> tuple[str, ...]:
-    """The joints, or drivers, that get torque: driven, with a driver whose condition holds, as asked for."""
-    ready = {
-        a.joint for a in robot.config.actuators if a.only_if is None or getattr(settings, a.only_if, False)
-    }
-    available = tuple(name for name in robot.actuated_joint_names if name in ready)
-    if settings.command_joints is None and available:
-        return available
-    if not settings.command_joints:
-        raise InputError(
-            f'command_joints: no joint gets torque; possible are {", ".join(available) or "none"}'
-        )
-    joint_of = {a.name: a.joint for a in robot.config.actuators}
-    for name in settings.command_joints:
-        if name not in available and joint_of.get(name) not in available:
-            raise InputError(f'command_joints: {name!r} gets no torque; possible are {", ".join(available)}')
-    return tuple(settings.command_joints)
+def _find(key: str, rows: dict[str, Parameter], by_attribute: dict[str, str]) -> tuple[str, Parameter]:
+    """Name and row of a parameter that is given by its name or by its field."""
+    name = by_attribute.get(key, key)
+    if name in rows and FRAME not in name:
+        return name, rows[name]
+    for row in rows.values():
+        frame = frame_of(row, key) or frame_of(replace(row, name=row.attribute), key)
+        if frame is not None:
+            return row.name.replace(FRAME, frame), row
+    raise InputError(f'there is no parameter {key!r}{suggestion(key, by_attribute)}')

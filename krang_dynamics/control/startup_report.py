@@ -1,23 +1,22 @@
-"""The start-up report: what an engineer reads before the first enable."""
+"""The start-up report, to be read before the first enable."""
 
 from ..robot.model import Robot
 from ..text import number, table
+from .builder import stop_of
 from .controller import TorqueController
-
-UNITS = {'torque': 'N m', 'current': 'A', 'voltage': 'V'}
 
 
 def startup_report(controller: TorqueController) -> list[str]:
     """Joint by joint: which state feeds which driver, which effort limit won; gravity and stop policy."""
     robot, settings = controller.robot, controller.settings
-    stop = settings.stop(robot)
+    stop = stop_of(settings, robot)
     return [
         f'{robot.name}: {" + ".join(settings.terms)}',
         *table(
             ('joint', 'state from', 'driver', 'effort limit [N m]', 'set by', 'rate [N m/s]'),
             [_row(controller, i, joint) for i, joint in enumerate(robot.joint_names)],
         ),
-        f'command: {len(controller.drivers.names)} numbers in {UNITS[controller.drivers.unit]}, '
+        f'command: {len(controller.drivers.names)} numbers in {controller.drivers.unit.symbol}, '
         f'in the order {", ".join(controller.drivers.names)}',
         _gravity(controller),
         f'stop policy: {stop.policy}, {stop.time:g} s, blind {stop.blind_time:g} s',

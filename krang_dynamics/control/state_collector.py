@@ -1,4 +1,4 @@
-"""What has come of the robot's state since the last step, and whether it is all that a step needs."""
+"""Messages about the robot's state between two steps, and whether a step has all that it needs."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -10,15 +10,15 @@ if TYPE_CHECKING:
     from .controller import Inputs
     from .guard import GuardInputs
 
-MOST_STATES = 50  # kept between two steps; who sends more sends rubbish
-MOST_LISTS = 64  # of names whose joints are remembered
+MOST_STATES = 50  # kept between two steps
+MOST_LISTS = 64  # of joint names that are cached
 
 
 class StateCollector:
-    """Messages between two steps: every joint state, the newest of inertial unit and odometry.
+    """Every joint state since the last step, and the newest message of inertial unit and odometry.
 
-    Where one of the latter has the stamps of joint_states, it is measured together with them, and they
-    wait for it: topics overtake each other.
+    An inertial unit or odometry with the same stamps as joint_states is measured together with them: the
+    joint states then wait for it, because topics may overtake each other.
     """
 
     def __init__(self, robot: Robot) -> None:
@@ -34,10 +34,10 @@ class StateCollector:
         self._handed_over: JointSamples | None = None  # the last one
 
     def take_sample(self, sample: JointSamples) -> bool:
-        """Keep a joint state; whether all that a step needs has come since the last one.
+        """Keep a joint state; whether everything that a step needs has arrived since the last one.
 
-        What was sent twice, by its stamp and names, is nothing new. Where time stands still it may be asked
-        again: a simulator in lock step that sends it has not heard the answer.
+        A message that repeats stamp and names is ignored, except where time stands still: a simulator in
+        lock step sends its state again when the command was lost.
         """
         if not self._samples and sample.stamp > 0 and self._is_old(sample):
             return False

@@ -23,6 +23,8 @@ from std_msgs.msg import String
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from ..arrays import Array
+from ..bags.io.joint_state_codec import JointStateReader
+from ..control.messages import seconds
 from ..control.reference.trajectory import JointTrajectory as Trajectory
 from ..errors import KrangError
 from .ros import qos
@@ -97,13 +99,13 @@ class RobotOperator:
         message = JointTrajectory(joint_names=list(trajectory.joint_names))
         columns = (trajectory.times, trajectory.positions, trajectory.velocities, trajectory.accelerations)
         for time, q, v, a in zip(*columns, strict=True):
-            seconds, nanoseconds = divmod(round(time * 1e9), 10**9)
+            whole, rest = divmod(round(time * 1e9), 10**9)
             message.points.append(
                 JointTrajectoryPoint(
                     positions=q.tolist(),
                     velocities=v.tolist(),
                     accelerations=a.tolist(),
-                    time_from_start=Duration(sec=seconds, nanosec=nanoseconds),
+                    time_from_start=Duration(sec=whole, nanosec=rest),
                 )
             )
         self._trajectories.publish(message)
@@ -164,28 +166,24 @@ class RobotOperator:
     def q(self) -> Array:
         """Position of the simulated robot [rad, m]."""
         _, data = self._recorded['simulator/truth'][-1]
-        return np.array(deserialize_message(data, JointState).position)
+        return JointStateReader().read(data, 0.0).position
 
     def joint_names(self, topic: str) -> tuple[str, ...]:
         """Joints of a recorded topic."""
         _, data = self._recorded[topic][0]
-        return tuple(deserialize_message(data, JointState).name)
+        return tuple(JointStateReader().read(data, 0.0).names)
 
     def joint_values(self, topic: str, field: str) -> tuple[Array, Array]:
         """Times [s], each once and rising, and one field of every JointState of a recorded topic."""
-        return self._rows(topic, lambda message: getattr(message, field))
+        reader = JointStateReader()
+        samples = [reader.read(data, 0.0) for _, data in self._recorded[topic]]
+        return _rows([(sample.stamp, getattr(sample, field)) for sample in samples])
 
     def wrenches(self, frame: str) -> tuple[Array, Array]:
         """Times [s], each once and rising, and (force [N], moment [N m]) measured at an end effector."""
-        return self._rows(f'measured_wrench/{frame}', _wrench)
-
-    def _rows(self, topic: str, row: Callable[[Any], Sequence[float]]) -> tuple[Array, Array]:
-        messages = [deserialize_message(data, self._types[topic]) for _, data in self._recorded[topic]]
-        stamps = (message.header.stamp for message in messages)
-        times = np.array([stamp.sec + 1e-9 * stamp.nanosec - EPOCH for stamp in stamps])
-        values = np.array([row(message) for message in messages]) if messages else np.zeros((0, 0))
-        times, first = np.unique(times, return_index=True)
-        return times, values[first]
+        recorded = self._recorded[f'measured_wrench/{frame}']
+        messages = [deserialize_message(data, WrenchStamped) for _, data in recorded]
+        return _rows([(seconds(message.header.stamp), _wrench(message)) for message in messages])
 
     def messages(self) -> Iterable[tuple[str, str, int, bytes]]:
         """All recorded messages as (topic, type, arrival [ns], bytes), in the order of arrival."""
@@ -204,13 +202,21 @@ class RobotOperator:
         )
 
     def _on_clock(self, message: Any) -> None:
-        now = message.clock.sec + 1e-9 * message.clock.nanosec - EPOCH
+        now = seconds(message.clock) - EPOCH
         if now != self.now:
             self.now, self._advanced_at = now, monotonic()
 
     def _on_state(self, message: Any) -> None:
         state = json.loads(message.data)
         self.states.append((state['time'] - EPOCH, state))
+
+
+def _rows(samples: Sequence[tuple[float, Sequence[float] | Array]]) -> tuple[Array, Array]:
+    """Times since the start [s], each once and rising, and values, from (stamp [s], values)."""
+    times = np.array([stamp - EPOCH for stamp, _ in samples])
+    values = np.array([row for _, row in samples]) if samples else np.zeros((0, 0))
+    times, first = np.unique(times, return_index=True)
+    return times, values[first]
 
 
 def _wrench(message: Any) -> list[float]:

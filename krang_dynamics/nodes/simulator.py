@@ -16,10 +16,11 @@ from sensor_msgs.msg import Imu, JointState
 from std_msgs.msg import Float64MultiArray
 
 from ..arrays import array
-from ..control.builder import payloads_of, robot_of, settings_of
-from ..control.drivers import Drivers
-from ..control.parameters import PARAMETERS, Parameter, frame_parameters
-from ..control.settings import Settings, commanded_joints
+from ..bags.io.command_message import Stamp, answers
+from ..bags.io.joint_state_codec import JointStateWriter
+from ..control.builder import drivers_of, payloads_of, robot_of
+from ..control.parameters import Parameter, for_frames
+from ..control.settings import Settings
 from ..errors import KrangError
 from ..robot.model import Robot
 from ..simulation.engines import ENGINES
@@ -27,45 +28,60 @@ from ..simulation.faults import Faults, Measurement
 from ..simulation.simulated_robot import SimulatedRobot
 from ..simulation.wall import Wall
 from .ros import qos
-from .ros.command_message import Stamp, answers
 from .ros.description import description_of
 from .ros.message_template import Template
-from .ros.node_base import Shell
-from .ros.node_parameters import PROCESS_PARAMETERS
+from .ros.node_base import NodeBase
 from .ros.process import run
-from .ros.ros_parameters import RosParameters
+from .ros.ros_parameters import PROCESS_PARAMETERS, RosParameters
 
-SHARED = 'robot robot_description command_joints command_unit wheels_locked'.split()
-OWN = (
-    Parameter('engine', 'text', 'mujoco', 'what computes the motion', choices=ENGINES),
-    Parameter('rate', 'number', 1000.0, 'of states [Hz]', 1, 10000),
-    Parameter('lock_step', 'flag', True, 'wait for the answer to a state; false: real time'),
-    Parameter('publish_clock', 'flag', False, 'whether simulated time goes out on /clock'),
-    Parameter('measure_wrenches', 'flag', True, 'whether external wrenches at the end effectors go out'),
-    Parameter('start', 'per_joint', None, 'where the robot stands at first [rad]; default: home'),
-    Parameter('push.frame', 'text', '', 'that is pushed; empty: none', live=True),
-    Parameter('push.wrench', 'numbers', [0.0] * 6, 'force [N] and moment [N m] on it, world axes', live=True),
-    Parameter('push.duration', 'number', 0.0, 'from now on [s]; 0: for ever', 0, 1e6, live=True),
-    Parameter('wall.frame', 'text', '', 'that a wall may touch; empty: no wall', live=True),
-    Parameter('wall.point', 'numbers', [0.0] * 3, 'of the wall [m]', live=True),
-    Parameter('wall.normal', 'numbers', [1.0, 0.0, 0.0], 'towards the robot', live=True),
-    Parameter('faults.position_noise', 'number', 0.0, 'standard deviation [rad]', 0, 1, live=True),
-    Parameter('faults.velocity_noise', 'number', 0.0, 'standard deviation [rad/s]', 0, 10, live=True),
-    Parameter('faults.effort_noise', 'number', 0.0, 'standard deviation [N m]', 0, 1e4, live=True),
-    Parameter('faults.quantisation', 'number', 0.0, 'of positions [rad]', 0, 1, live=True),
-    Parameter('faults.delay', 'number', 0.0, 'of states [s]', 0, 10, live=True),
-    Parameter('faults.lost', 'number', 0.0, 'share of states that are lost', 0, 1, live=True),
-    Parameter('faults.frozen', 'names', [], 'joints whose sensors stand still', live=True),
-    Parameter('faults.nan', 'names', [], 'joints whose sensors say NaN', live=True),
-    Parameter('faults.dead_drivers', 'names', [], 'drivers that give no torque', live=True),
-    Parameter('faults.mass', 'number', 1.0, 'times what masses are believed to be', 0.1, 10, live=True),
-)
-PATIENCE = 1.0  # in lock step with whoever stopped answering [s]
+SHARED = (
+    'robot robot_description command_joints command_unit wheels_locked '
+    'payload.<frame>.mass payload.<frame>.com payload.<frame>.inertia'
+).split()
+
+
+class SimulatorSettings(Settings):
+    """Settings of a simulated robot: the controller's parameters on its joints, and its own."""
+
+    own = (
+        Parameter('engine', 'text', 'mujoco', 'what computes the motion', choices=ENGINES),
+        Parameter('rate', 'number', 1000.0, 'rate of the states', 'Hz', 1, 10000),
+        Parameter('lock_step', 'flag', True, 'true: wait for the command to each state; false: real time'),
+        Parameter('publish_clock', 'flag', False, 'true: publish simulated time on /clock'),
+        Parameter('measure_wrenches', 'flag', True, 'true: publish external wrenches at the end effectors'),
+        Parameter('start', 'per_joint', None, 'initial position; default: home', 'rad'),
+        Parameter('push.frame', 'text', '', 'frame that is pushed; empty: none', live=True),
+        Parameter(
+            'push.wrench', 'numbers', [0.0] * 6, 'force and moment on it, world axes', 'N, N m', live=True
+        ),
+        Parameter('push.duration', 'number', 0.0, 'duration from now; 0: no end', 's', 0, 1e6, live=True),
+        Parameter('wall.frame', 'text', '', 'frame that a wall may touch; empty: no wall', live=True),
+        Parameter('wall.point', 'numbers', [0.0] * 3, 'point of the wall', 'm', live=True),
+        Parameter('wall.normal', 'numbers', [1.0, 0.0, 0.0], 'its normal, towards the robot', live=True),
+        Parameter('faults.position_noise', 'number', 0.0, 'standard deviation', 'rad', 0, 1, live=True),
+        Parameter('faults.velocity_noise', 'number', 0.0, 'standard deviation', 'rad/s', 0, 10, live=True),
+        Parameter('faults.effort_noise', 'number', 0.0, 'standard deviation', 'N m', 0, 1e4, live=True),
+        Parameter('faults.quantisation', 'number', 0.0, 'resolution of positions', 'rad', 0, 1, live=True),
+        Parameter('faults.delay', 'number', 0.0, 'delay of states', 's', 0, 10, live=True),
+        Parameter('faults.lost', 'number', 0.0, 'share of states that are lost', '1', 0, 1, live=True),
+        Parameter('faults.frozen', 'names', (), 'joints whose sensors repeat their last value', live=True),
+        Parameter('faults.nan', 'names', (), 'joints whose sensors give NaN', live=True),
+        Parameter('faults.dead_drivers', 'names', (), 'drivers without torque', live=True),
+        Parameter('faults.mass', 'number', 1.0, 'factor on all masses', '1', 0.1, 10, live=True),
+    )
+
+    @classmethod
+    def parameters(cls) -> dict[str, Parameter]:
+        rows = super().parameters()
+        return {name: rows[name] for name in (*SHARED, *(row.name for row in cls.own))}
+
+
+PATIENCE = 1.0  # with a controller that no longer answers, in lock step [s]
 MOST_STEPS = 200  # at once, to catch up with real time
-AGAIN = 0.1  # after which a first state that nobody answered is sent again [s]
+AGAIN = 0.1  # after which a first state without an answer is sent again [s]
 
 
-class SimulatorNode(Shell, Node):
+class SimulatorNode(NodeBase, Node):
     """joint_states, imu, odom and measured wrenches out; effort_commands in, held as real drivers do.
 
     ~/truth is what no sensor sees: all joints without noise, delay or loss.
@@ -74,18 +90,17 @@ class SimulatorNode(Shell, Node):
     def __init__(self) -> None:
         Node.__init__(self, 'simulator')
         self.begin_time()
-        shared = [parameter for parameter in PARAMETERS if parameter.name in SHARED]
-        self.ros_parameters = RosParameters(self, [*shared, *OWN, *PROCESS_PARAMETERS])
+        rows = SimulatorSettings.parameters()
+        own = [row for name, row in rows.items() if '<' not in name]
+        self.ros_parameters = RosParameters(self, [*own, *PROCESS_PARAMETERS])
         values = self.ros_parameters.values
         robot = robot_of(values, description_of(self, values['robot_description']))
-        frames = frame_parameters(robot, self.ros_parameters.given)
-        self.ros_parameters.declare(p for p in frames if p.name.startswith('payload.'))
+        self.ros_parameters.declare(for_frames(rows.values(), robot, self.ros_parameters.given))
         values = self.ros_parameters.values
-        settings = settings_of({**values, 'terms': ['gravity']}, robot, Settings)
-        drivers = Drivers(robot, commanded_joints(robot, settings), settings.command_unit)
-        self._machine = SimulatedRobot(robot, drivers, values['engine'], 1.0 / values['rate'])
+        drivers = drivers_of(SimulatorSettings.of(values), robot)
+        self._robot = SimulatedRobot(robot, drivers, values['engine'], 1.0 / values['rate'])
         if values['start'] is not None:
-            self._machine.start_at(array('start', values['start'], (robot.nv,)))
+            self._robot.start_at(array('start', values['start'], (robot.nv,)))
         self._last_push: Any = None
         self._apply(values)
         self.ros_parameters.apply = self._apply
@@ -99,18 +114,22 @@ class SimulatorNode(Shell, Node):
         self._epoch = 1.0 if values['publish_clock'] else None
         self._open(values)
 
+    def watch(self) -> None:
+        """Nothing to check: real drivers hold the last command as well."""
+
+    def report(self) -> None:
+        """No diagnostics."""
+
     def finish(self) -> None:
         """A simulated robot needs no stop."""
 
     def _open(self, values: Mapping[str, Any]) -> None:
-        robot = self._machine.robot
+        robot = self._robot.robot
         names, *columns = zip(*_sensors(robot), strict=True)
         self._columns = [np.array(column) for column in columns]
-        message = JointState(name=list(names))
-        self._state_message = Template(message, 'position velocity effort', len(names))
+        self._state_message = JointStateWriter(names)
         self._states = self.create_publisher(JointState, 'joint_states', qos.STATES)
-        truth = JointState(name=list(robot.joint_names))
-        self._truth_message = Template(truth, 'position velocity effort', robot.nv)
+        self._truth_message = JointStateWriter(robot.joint_names)
         self._truth = self.create_publisher(JointState, '~/truth', qos.STATES)
         if robot.config.imu is not None:
             message = _in_frame(Imu, robot.config.imu.link)
@@ -131,7 +150,7 @@ class SimulatorNode(Shell, Node):
         }
         self._clock_topic = self._publisher_if(values['publish_clock'] or None, ClockMessage, '/clock')
         self.create_subscription(Float64MultiArray, 'effort_commands', self._on_command, qos.RELIABLE)
-        self.create_timer(self._machine.period, self._tick, clock=Clock(clock_type=ClockType.STEADY_TIME))
+        self.create_timer(self._robot.period, self._tick, clock=Clock(clock_type=ClockType.STEADY_TIME))
 
     def _publisher_if(self, wanted: object, kind: type, topic: str) -> Any:
         return None if wanted is None else self.create_publisher(kind, topic, qos.STATES)
@@ -140,7 +159,7 @@ class SimulatorNode(Shell, Node):
 
     def _on_command(self, message: Any) -> None:
         try:
-            self._machine.hear(np.array(message.data))
+            self._robot.hear(np.array(message.data))
         except KrangError as error:
             self.warn_of_refusal(str(error))
             return
@@ -159,19 +178,19 @@ class SimulatorNode(Shell, Node):
             raise
 
     def _put_in_force(self, values: Mapping[str, Any]) -> None:
-        machine = self._machine
+        robot = self._robot
         faults = {k.removeprefix('faults.'): v for k, v in values.items() if k.startswith('faults.')}
         mass = faults.pop('mass')
         names = {k: tuple(v) for k, v in faults.items() if isinstance(v, list)}
-        machine.suffer(Faults(**{**faults, **names}))
-        machine.be(mass, tuple(payloads_of(values)))
-        machine.lean_on(_wall(values))
+        robot.suffer(Faults(**{**faults, **names}))
+        robot.be(mass, tuple(payloads_of(SimulatorSettings.of(values))))
+        robot.lean_on(_wall(values))
         push = (values['push.frame'], values['push.wrench'], values['push.duration'])
         if push != self._last_push:
             if push[0]:
-                machine.push(push[0], np.array(push[1]), push[2] or inf)
+                robot.push(push[0], np.array(push[1]), push[2] or inf)
             else:
-                machine.let_go()
+                robot.let_go()
             self._last_push = push
 
     # -- time ------------------------------------------------------------------------------------------
@@ -184,7 +203,7 @@ class SimulatorNode(Shell, Node):
         elif not self._has_started:
             # Nobody answers yet: the robot stands still, and its first state is sent again and again.
             if monotonic() - self._sent_at > AGAIN:
-                self._machine.sensors.restart()  # so that what follows does not depend on how often
+                self._robot.sensors.restart()  # so that what follows does not depend on how often
                 self._send()
         elif self._is_answered:
             self._go_on()  # nobody can answer what was lost
@@ -194,47 +213,47 @@ class SimulatorNode(Shell, Node):
 
     def _follow_clock(self) -> None:
         """A state for all steps that are due: a busy machine loses messages, but no time."""
-        due = round((monotonic() - self._began_at) / self._machine.period) - self._steps
+        due = round((monotonic() - self._began_at) / self._robot.period) - self._steps
         if not 0 <= due <= MOST_STEPS:  # it has just begun, or was away for so long that nobody waits
             self._began_at, self._steps, due = monotonic(), 0, 1
         for _ in range(due):
-            self._machine.step()
+            self._robot.step()
         self._steps += due
         if due:
             self._send()
 
     def _go_on(self) -> None:
-        self._machine.step()
+        self._robot.step()
         self._send()
 
     def _stamp(self, time: float) -> Stamp:
         """Seconds and nanoseconds of a moment of the simulation [s]."""
         if self._epoch is None:
-            return divmod(time_ns() - round((self._machine.time - time) * 1e9), 10**9)
+            return divmod(time_ns() - round((self._robot.time - time) * 1e9), 10**9)
         return divmod(round((self._epoch + time) * 1e9), 10**9)
 
     # -- what goes out ---------------------------------------------------------------------------------
 
     def _send(self) -> None:
         """The present state; what belongs to it goes first, joint_states last."""
-        machine = self._machine
-        stamp = self._stamp(machine.time)
+        robot = self._robot
+        stamp = self._stamp(robot.time)
         if self._clock_topic is not None:
             clock = ClockMessage()
             clock.clock.sec, clock.clock.nanosec = stamp
             self._clock_topic.publish(clock)
-        config = machine.robot.config
+        config = robot.robot.config
         if config.imu is not None:
-            self._imu.publish(self._imu_message.stamped(stamp, *machine.imu()))
+            self._imu.publish(self._imu_message.stamped(stamp, *robot.imu()))
         if config.odom is not None:
-            place, orientation, twist = machine.odometry()
+            place, orientation, twist = robot.odometry()
             self._odom.publish(self._odom_message.stamped(stamp, place, orientation, twist[:3], twist[3:]))
         for frame, (publisher, message) in self._wrenches.items():
-            wrench = machine.measured_wrench(frame)
+            wrench = robot.measured_wrench(frame)
             publisher.publish(message.stamped(stamp, wrench[:3], wrench[3:]))
-        truth = self._truth_message.stamped(stamp, machine.q, machine.v, machine.effort())
+        truth = self._truth_message.stamped(stamp, robot.q, robot.v, robot.effort())
         self._truth.publish(truth)
-        measured = machine.measure()
+        measured = robot.measure()
         self._is_answered, self._sent_at = measured is None, monotonic()
         if measured is not None:
             self._states.publish(self._joint_states(measured))

@@ -12,102 +12,111 @@ from nav_msgs.msg import Odometry
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 from rclpy.serialization import deserialize_message, serialize_message
 from sensor_msgs.msg import Imu, JointState
-from std_msgs.msg import Bool, String
+from std_msgs.msg import Bool, Float64MultiArray, String
 from std_srvs.srv import SetBool, Trigger
 from trajectory_msgs.msg import JointTrajectory
 
+from ..bags.io.command_message import time_label
+from ..bags.io.joint_state_codec import JointStateReader, stamp_of
 from ..control import messages
 from ..control.builder import in_force, robot_of
-from ..control.controller import Inputs, Outputs, TorqueController
-from ..control.making import controller_of, new_values
-from ..control.parameters import PARAMETERS, frame_parameters
-from ..control.request_queue import RequestQueue
+from ..control.controller import Outputs
+from ..control.node_state import NodeState
+from ..control.parameters import for_frames
+from ..control.session import PERIOD, Session
+from ..control.settings import Settings
 from ..control.startup_report import startup_report
-from ..errors import InputError, KrangError
+from ..control.terms.term import load_entry_points
+from ..control.terms.wrench import Wrench
+from ..errors import KrangError
+from ..robot.model import Robot
 from ..safety.modes import Fault, Mode
 from .ros import qos
+from .ros.controller_topics import ControllerTopics
 from .ros.description import description_of
 from .ros.diagnostics import Statistics
 from .ros.flight_recorder import FlightRecorder
-from .ros.inbox import Inbox
 from .ros.lifecycle import DONE, FAILED, guard_transitions
-from .ros.message_template import stamp_of
-from .ros.node_base import LONGEST_STOP, Shell
-from .ros.node_parameters import NODE_PARAMETERS
-from .ros.outbox import Outbox
+from .ros.node_base import LONGEST_STOP, NodeBase
 from .ros.process import run
 from .ros.realtime import freeze_garbage, thaw_garbage
-from .ros.ros_parameters import RosParameters
-from .ros.state_topic import StateTopic, fault_entry
+from .ros.ros_parameters import NODE_PARAMETERS, RosParameters
+from .ros.state_topic import StateTopic
 from .ros.transforms import Transforms
 
-WATCH = 0.01  # period of the watch, and the longest time between two steps [s]
-LOOK_ROUND = 0.1  # period of the search for another publisher [s]
+CHECK_PUBLISHERS = 0.1  # period of the search for other publishers [s]
 
 
-class TorqueControllerNode(Shell, LifecycleNode):
-    """A sum of torque terms as a lifecycle node; every decision is the TorqueController's.
+class TorqueControllerNode(NodeBase, LifecycleNode):
+    """A sum of torque terms as a lifecycle node; all decisions are made by its Session.
 
-    A joint_states message leads to a step and a command. The watch sees to it that steps go on where
-    messages do not.
+    A joint_states message causes a step and a command. The watchdog steps where no message arrives.
     """
 
-    def __init__(self, name: str = 'torque_controller', terms: list[str] | None = None) -> None:
+    def __init__(self, name: str = 'torque_controller', terms: tuple[str, ...] | None = None) -> None:
         LifecycleNode.__init__(self, name)
         guard_transitions(self)
-        self._terms = terms  # of the executables that have but one list
-        known = [p for p in PARAMETERS if terms is None or p.name != 'terms']
+        load_entry_points()
+        self._terms = terms  # of the executables with a fixed list
+        rows = Settings.parameters()
+        known = [row for row in rows.values() if '<' not in row.name and not (terms and row.name == 'terms')]
         self.ros_parameters = RosParameters(self, [*known, *NODE_PARAMETERS])
-        self._controller: TorqueController | None = None
-        self._is_active = False
+        self._session: Session | None = None
         self._state = StateTopic(self)
         self._diagnostics = self.create_publisher(DiagnosticArray, '/diagnostics', qos.RELIABLE)
         self.create_service(SetBool, '~/enable', self._on_enable)
         self.create_service(Trigger, '~/clear_fault', self._on_clear_fault)
-        self.begin_watch(WATCH)
-
-    # -- what the process asks -------------------------------------------------------------------------
+        self.begin_watch(PERIOD)
 
     @property
     def is_sending(self) -> bool:
-        return self._controller is not None and self._controller.safety.is_sending
+        return self._session is not None and self._session.is_sending
+
+    @property
+    def _is_active(self) -> bool:
+        return self._session is not None and self._session.is_active
+
+    @property
+    def session(self) -> Session:
+        """The session of the present configuration."""
+        assert self._session is not None
+        return self._session
 
     def finish(self) -> None:
-        """The end of the process: the stop policy first, then the last bag."""
+        """The end of the process: the stop policy first, then the last recording."""
         if self._is_active:
             self._come_to_rest()
-        if self._controller is not None:
-            self._outbox.flush()
-            self._write_flight(all_of_it=True)
+        if self._session is not None:
+            self._topics.flush()
+            self._write_flight(whole=True)
 
-    # -- lifecycle -------------------------------------------------------------------------------------
+    # -- lifecycle ---------------------------------------------------------------------------------------
 
     def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Load and check everything and log the start-up report, or log the reason and stay as before."""
+        """Load and check everything and log the start-up report; or log the reason and stay unconfigured."""
         try:
-            controller = self._new_controller()
+            session = self._new_session()
         except KrangError as error:
             self.get_logger().error(f'configure: {error}')
             return FAILED
-        self._open(controller)
-        self._controller = controller
-        self.ros_parameters.apply = self._retune
-        self.get_logger().info('\n'.join(startup_report(controller)))
-        self._show()
+        self._open(session)
+        self._session = session
+        self.ros_parameters.apply = self._change_parameters
+        self.get_logger().info('\n'.join(startup_report(session.controller)))
+        self._show_parameters()
         self._publish_state('configure')
         return DONE
 
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Begin to step; nothing is sent before enable."""
         super().on_activate(state)
-        self._is_active = True
-        self._wants_enable = bool(self.ros_parameters.values['auto_enable'])
         self._collected_garbage = freeze_garbage()
+        self.session.activate()
         self._publish_state('activate')
         return DONE
 
     def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Run the stop policy to its end, then go quiet."""
+        """Run the stop policy to its end, then send nothing more."""
         self._come_to_rest()
         return super().on_deactivate(state)
 
@@ -118,324 +127,308 @@ class TorqueControllerNode(Shell, LifecycleNode):
     def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
         if self._is_active:
             self._come_to_rest()
-        if self._controller is not None:
+        if self._session is not None:
             self._close()
         return DONE
 
-    def _new_controller(self) -> TorqueController:
+    def _new_session(self) -> Session:
         parameters = self.ros_parameters
         robot = robot_of(parameters.values, description_of(self, parameters.values['robot_description']))
-        parameters.declare(frame_parameters(robot, parameters.given))
-        for stranger in parameters.unknown():
-            self.get_logger().warning(stranger)
-        return controller_of(self._with_terms(parameters.values), robot)
+        parameters.declare(for_frames(Settings.parameters().values(), robot, parameters.given))
+        for message in parameters.unknown():
+            self.get_logger().warning(message)
+        return Session(robot, self._settings(parameters.values))
 
-    def _open(self, controller: TorqueController) -> None:
-        """Publishers, subscriptions, and everything that one configuration lives with."""
-        values, robot = self.ros_parameters.values, controller.robot
+    def _settings(self, values: Mapping[str, Any]) -> Settings:
+        settings = Settings.of(values)
+        return settings if self._terms is None else settings.replace(terms=self._terms)
+
+    def _open(self, session: Session) -> None:
+        """Publishers, subscriptions, and everything else of one configuration."""
+        values, robot = self.ros_parameters.values, session.controller.robot
         self.begin_time()
-        self._inbox = Inbox(robot)
-        self._requests = RequestQueue()
-        self._outbox = Outbox(self, controller, values['publish_terms'])
+        self._reader = JointStateReader()
+        self._topics = ControllerTopics(self, session.controller, values['publish_terms'])
         self._statistics = Statistics()
         self._transforms = Transforms(self, robot.urdf.root)
-        folder = values['flight_recorder']
-        self._recorder = FlightRecorder(Path(folder).expanduser() if folder else None, self.get_name())
-        if self._recorder.problem is not None:
-            self.get_logger().warning(f'no flight recorder: {self._recorder.problem}')
-        self._outbox.announce(self._recorder)
-        self._recorder.add_topic(self._state.topic, String)
-        self._seen: tuple[Mode, Fault | None, str] = (controller.safety.mode, None, 'none')
-        self._stepped_at = self._looked_at = 0.0
+        self._recorder = self._new_recorder(values['flight_recorder'])
+        self._seen: tuple[Mode, Fault | None, str] = (session.controller.safety.mode, None, 'none')
+        self._checked_publishers_at = 0.0
         self._reported_at = monotonic()
-        self._strangers = self._speakers = 0
+        self._unknown_joints = self._state_publishers = 0
         self._state_topic = self.resolve_topic_name('joint_states')
-        self._other_publisher = self._wants_enable = False
-        self._subscriptions_made = list(self._subscribe(controller))
+        self._subscriptions_made = list(self._subscribe(session, robot))
 
-    def _subscribe(self, controller: TorqueController) -> Iterator[Any]:
-        robot = controller.robot
+    def _new_recorder(self, folder: str) -> FlightRecorder:
+        recorder = FlightRecorder(Path(folder).expanduser() if folder else None, self.get_name())
+        if recorder.problem is not None:
+            self.get_logger().warning(f'no flight recorder: {recorder.problem}')
+        recorder.add_topic(self._topics.command_topic, Float64MultiArray)
+        recorder.add_topic(self._topics.torque_topic, JointState)
+        recorder.add_topic(self._state.topic, String)
+        return recorder
+
+    def _subscribe(self, session: Session, robot: Robot) -> Iterator[Any]:
         if robot.config.imu is not None:
-            yield self._hear(Imu, 'imu', self._on_imu, qos.NEWEST)
+            yield self._subscription(Imu, 'imu', self._on_imu, qos.NEWEST)
         if robot.config.odom is not None:
-            yield self._hear(Odometry, 'odom', self._on_odom, qos.NEWEST)
-        yield self._hear(JointState, 'joint_states', self._on_states, qos.STATES, raw=True)
-        for frame in controller.settings.wrenches:
-            yield self._hear(WrenchStamped, f'wrench/{frame}', self._wrench_listener(frame), qos.NEWEST)
-        yield self._hear(JointTrajectory, 'joint_trajectory', self._on_trajectory, qos.RELIABLE)
-        yield self._hear(Bool, 'deadman', self._on_deadman, qos.NEWEST)
-        for quality in qos.STOP_BUTTONS:
-            yield self._hear(Bool, 'emergency_stop', self._on_emergency_stop, quality)
+            yield self._subscription(Odometry, 'odom', self._on_odom, qos.NEWEST)
+        yield self._subscription(JointState, 'joint_states', self._on_states, qos.STATES, raw=True)
+        wrench = next((term for term in session.controller.terms if isinstance(term, Wrench)), None)
+        for frame in wrench.settings if wrench is not None else ():
+            yield self._subscription(WrenchStamped, f'wrench/{frame}', self._on_wrench(frame), qos.NEWEST)
+        yield self._subscription(JointTrajectory, 'joint_trajectory', self._on_trajectory, qos.RELIABLE)
+        yield self._subscription(Bool, 'deadman', self._on_deadman, qos.NEWEST)
+        for profile in qos.STOP_BUTTONS:
+            yield self._subscription(Bool, 'emergency_stop', self._on_emergency_stop, profile)
 
-    def _hear(self, kind: type, name: str, callback: Any, quality: Any, raw: bool = False) -> Any:
-        """A subscription whose bytes the flight recorder keeps."""
+    def _subscription(self, kind: type, name: str, callback: Any, profile: Any, raw: bool = False) -> Any:
+        """A subscription whose bytes the flight recorder keeps, in the order in which they are processed."""
         topic = self.resolve_topic_name(name)
         self._recorder.add_topic(topic, kind)
         recorder = self._recorder
 
-        def heard(data: bytes, info: dict[str, int]) -> None:
-            recorder.keep(topic, info['received_timestamp'] or time_ns(), data)
+        def take(data: bytes, info: dict[str, int]) -> None:
+            received = time_ns()
+            recorder.keep(topic, received, data)
             try:
-                callback(data if raw else deserialize_message(data, kind), info)
-            except KrangError as error:  # of a message that is no message
+                message = data if raw else deserialize_message(data, kind)
+                callback(message, info['received_timestamp'] or received)
+            except KrangError as error:
                 self._refuse([str(error)])
 
-        return self.create_subscription(kind, name, heard, quality, raw=True)
+        return self.create_subscription(kind, name, take, profile, raw=True)
 
     def _close(self) -> None:
-        self._write_flight(all_of_it=True)
+        self._write_flight(whole=True)
         for subscription in self._subscriptions_made:
             self.destroy_subscription(subscription)
-        for publisher in self._outbox.publishers:
+        for publisher in self._topics.publishers:
             self.destroy_lifecycle_publisher(publisher)
         self._transforms.close()
-        self._controller = None
+        self._session = None
         self.ros_parameters.apply = None
 
     def _come_to_rest(self) -> None:
-        """The stop policy, run here to its end."""
-        safety = self._the_controller.safety
-        self._step(enable=False)
-        # Whoever holds goes on holding as long as the driver keeps the last command.
-        self.wait_for_stop(safety.stop.time if safety.stop.policy == 'hold' else LONGEST_STOP)
-        self._is_active = False
+        """Run the stop policy to its end, here and now."""
+        safety = self.session.controller.safety
+        self._publish(self.session.enable(False, self.now(), self.clock_now))
+        # A robot that is held stays held as long as the driver keeps the last command.
+        self.wait_for_stop(safety.stop.time if safety.policy.is_lasting else LONGEST_STOP)
+        self.session.deactivate()
         thaw_garbage(self._collected_garbage)
         self._publish_state('deactivate')
 
-    # -- what comes in ---------------------------------------------------------------------------------
+    # -- inputs ------------------------------------------------------------------------------------------
 
-    def _on_states(self, data: bytes, info: dict[str, int]) -> None:
+    def _on_states(self, data: bytes, received: int) -> None:
         now = self.arrival(stamp_of(data))
-        if not self._is_active:
-            self._inbox.forget_states()
-        is_complete = self._inbox.take_states(data, now)
+        sample = self._reader.read(data, now)
+        is_complete = self.session.take_states(sample, self._reader.stamp)
         self._statistics.state(now)
         if is_complete:
-            self._answer(info)
+            self._publish(self.session.step(now, self.clock_now), received=received)
 
-    def _answer(self, info: dict[str, int]) -> None:
-        """A step for states that are complete."""
-        if not self._is_active:
-            return
-        self._step(received=info['received_timestamp'])
+    def _on_imu(self, message: Any, received: int) -> None:
+        now = self.arrival(messages.seconds(message.header.stamp))
+        if self.session.take_imu(messages.imu_sample(message, now)):
+            self._publish(self.session.step(now, self.clock_now), received=received)
 
-    def _on_imu(self, message: Any, info: dict[str, int]) -> None:
-        arrival = self.arrival(messages.seconds(message.header.stamp))
-        if self._inbox.take_other('imu', messages.imu_sample(message, arrival)):
-            self._answer(info)
+    def _on_odom(self, message: Any, received: int) -> None:
+        now = self.arrival(messages.seconds(message.header.stamp))
+        if self.session.take_odom(messages.odom_sample(message, now)):
+            self._publish(self.session.step(now, self.clock_now), received=received)
 
-    def _on_odom(self, message: Any, info: dict[str, int]) -> None:
-        arrival = self.arrival(messages.seconds(message.header.stamp))
-        if self._inbox.take_other('odom', messages.odom_sample(message, arrival)):
-            self._answer(info)
-
-    def _wrench_listener(self, frame: str) -> Any:
-        def on_wrench(message: Any, info: dict[str, int]) -> None:
+    def _on_wrench(self, frame: str) -> Any:
+        def on_wrench(message: Any, received: int) -> None:
             sample = messages.wrench_sample(frame, message, self.now())
-            if sample.frame_id not in self._the_controller.robot.frames:
+            if sample.frame_id not in self.session.controller.robot.frames:
                 sample = self._transforms.to_root(sample)
-            self._requests.take_wrench(frame, sample)
+            self.session.take_wrench(sample)
 
         return on_wrench
 
-    def _on_trajectory(self, message: Any, info: dict[str, int]) -> None:
-        if self._is_active:
-            self._requests.take_trajectory(message)
+    def _on_trajectory(self, message: Any, received: int) -> None:
+        self.session.take_trajectory(message, received)
 
-    def _on_deadman(self, message: Any, info: dict[str, int]) -> None:
-        self._requests.take_deadman(message)
+    def _on_deadman(self, message: Any, received: int) -> None:
+        self.session.take_deadman(message)
 
-    def _on_emergency_stop(self, message: Any, info: dict[str, int]) -> None:
-        self._requests.take_emergency_stop(message)
+    def _on_emergency_stop(self, message: Any, received: int) -> None:
+        self.session.take_emergency_stop(message)
 
     def _on_enable(self, request: Any, response: Any) -> Any:
         """~/enable: true begins the ramp, false runs the stop policy."""
         if not self._is_active:
             response.success, response.message = not request.data, 'the node is not active; activate it first'
             return response
-        self._wants_enable = False
-        self._look_round()
-        outputs = self._step(enable=bool(request.data), event='enable' if request.data else 'disable')
-        response.success = self._the_controller.safety.is_driving == request.data
+        self._check_publishers()
+        outputs = self.session.enable(bool(request.data), self.now(), self.clock_now)
+        self._publish(outputs, event='enable' if request.data else 'disable')
+        response.success = self.session.controller.safety.is_driving == request.data
         response.message = '; '.join(outputs.refused) or outputs.mode.value
         return response
 
     def _on_clear_fault(self, request: Any, response: Any) -> Any:
-        """~/clear_fault: forget a latched fault once the stop is over."""
-        if self._controller is None:
+        """~/clear_fault: clear a latched fault once the stop is over."""
+        if self._session is None:
             response.success, response.message = False, 'the node is not configured'
             return response
-        outputs = self._step(clear_fault=True, event='clear_fault')
+        outputs = self._session.step(self.now(), self.clock_now, clear_fault=True)
+        self._publish(outputs, event='clear_fault')
         response.success = outputs.fault is None
         response.message = '; '.join(outputs.refused) or outputs.mode.value
         return response
 
-    def _retune(self, values: Mapping[str, Any]) -> None:
-        """Put live parameters in force, all or none."""
-        values = self._with_terms(values)
-        changes = new_values(values, self._with_terms(self.ros_parameters.values), self._the_controller.robot)
-        outputs = self._step(**changes)
-        for reason in outputs.refused:
-            raise InputError(reason)
-        self._publish_state('parameters', values)
-        self._show()
+    def _change_parameters(self, values: Mapping[str, Any]) -> None:
+        """Put live parameters in force, all or none; KrangError where they are refused."""
+        self._publish(self.session.change(self._settings(values), self.now(), self.clock_now))
+        self._publish_state('parameters')
+        self._show_parameters()
 
-    def _show(self) -> None:
-        """Let parameters say what is in force."""
-        controller = self._the_controller
-        gravity = controller.dynamics.model_gravity()
-        shown = in_force(controller.robot, controller.settings, controller.limits, gravity)
-        self.ros_parameters.show({**shown, 'command_joints': list(controller.drivers.names)})
+    def _show_parameters(self) -> None:
+        """Let parameters show what is in force."""
+        controller = self.session.controller
+        shown = in_force(controller.settings, controller.robot, controller.limits, controller.drivers)
+        self.ros_parameters.show({**shown, 'gravity': controller.dynamics.model_gravity().tolist()})
 
-    # -- the step --------------------------------------------------------------------------------------
+    # -- outputs -----------------------------------------------------------------------------------------
 
-    def _step(self, received: int | None = None, event: str = '', **changes: Any) -> Outputs:
-        """One step with all that has come, and what follows from it."""
-        now = self.now()
-        inputs = Inputs(now, self.clock_now, other_publisher=self._other_publisher, **changes)
-        self._inbox.empty_into(inputs)
-        self._requests.empty_into(inputs)
-        begun = monotonic()
-        outputs = self._the_controller.step(inputs)
-        self._stepped_at = now
-        command = self._outbox.send(outputs, self._inbox.stamp)
+    def _publish(self, outputs: Outputs, received: int | None = None, event: str = '') -> None:
+        """The command first, then everything that explains it."""
+        command = self._topics.send(outputs, self.step_times(self.session.answered))
         if command is not None:
-            self._told(outputs, command, received)
-        self._statistics.step_time.add(1e6 * (monotonic() - begun))
+            self._after_command(outputs, command, received)
+        self._statistics.step_time.add(1e6 * (monotonic() - self.steady))
         if outputs.refused:
             self._refuse(outputs.refused)
-        if event or (outputs.mode, outputs.fault, outputs.contact) != self._seen:
-            self._changed(outputs, event)
-        return outputs
+        if outputs.accepted:
+            self._publish_state('trajectory')
+        if (outputs.mode, outputs.fault, outputs.contact) != self._seen:
+            self._report_change(outputs, event)
+        elif event:
+            self._publish_state(event)
 
-    def _told(self, outputs: Outputs, command: bytes, received: int | None) -> None:
+    def _after_command(self, outputs: Outputs, command: bytes, received: int | None) -> None:
         statistics, sent = self._statistics, time_ns()
         if received:
             statistics.answered((sent - received) // 1000)
         statistics.commands += 1
         statistics.limited += outputs.limited
-        torque = self._outbox.tell(outputs, self._inbox.stamp)
-        self._recorder.keep(self._outbox.command_topic, sent, command)
-        self._recorder.keep(self._outbox.torque_topic, sent, torque)
+        torque = self._topics.explain(outputs, self.session.answered)
+        self._recorder.keep(self._topics.command_topic, sent, command)
+        self._recorder.keep(self._topics.torque_topic, sent, torque)
 
-    def _changed(self, outputs: Outputs, event: str) -> None:
-        """Say aloud that the mode or the fault is another."""
+    def _report_change(self, outputs: Outputs, event: str) -> None:
+        """Log and publish another mode, fault or contact; a fault starts a recording of what led to it."""
         _, fault, contact = self._seen
         self._seen = (outputs.mode, outputs.fault, outputs.contact)
-        if outputs.fault is not None and outputs.fault != fault:
-            self.get_logger().error(
-                f'fault: {outputs.fault}; stopping ({self._the_controller.safety.stop.policy})'
-            )
-            event = event or 'fault'
+        is_new_fault = outputs.fault is not None and outputs.fault != fault
+        if is_new_fault:
+            policy = self.session.controller.safety.stop.policy
+            self.get_logger().error(f'fault: {outputs.fault}; stopping ({policy})')
         elif outputs.contact != contact:
             self.get_logger().info(f'contact: {outputs.contact}')
-            event = event or 'contact'
         else:
             self.get_logger().info(outputs.mode.value)
-        self._publish_state(event or 'mode')
-        if outputs.fault is not None and outputs.fault != fault:
-            problem = self._recorder.begin()
-            if problem is not None:
-                self.get_logger().warning(f'flight recorder: {problem}')
+        usual = 'fault' if is_new_fault else 'contact' if outputs.contact != contact else 'mode'
+        self._publish_state(event or usual)
+        if is_new_fault and (problem := self._recorder.begin()) is not None:
+            self.get_logger().warning(f'flight recorder: {problem}')
 
     def _refuse(self, reasons: list[str]) -> None:
         self._statistics.refuse(reasons)
         self.warn_of_refusal(reasons[-1])
 
-    def _enable_by_itself(self) -> None:
-        self._look_round()
-        if not self._other_publisher:
-            self._step(enable=True)
-            self._wants_enable = not self._the_controller.safety.is_driving
-
-    # -- time and watch --------------------------------------------------------------------------------
+    # -- watchdog ----------------------------------------------------------------------------------------
 
     def watch(self) -> None:
-        """Steps where no state brings any, and a look round."""
-        if self._controller is None:
+        """Step where no state causes one, and check the publishers."""
+        if self._session is None:
             return
         now = self.now()
-        if self._is_active and self._wants_enable:
-            self._enable_by_itself()
-        elif self._is_active and now - self._stepped_at >= WATCH:
-            self._step()
-        if now - self._looked_at >= LOOK_ROUND or now < self._looked_at:
-            self._looked_at = now
-            self._look_round()
-        self._write_flight(all_of_it=not self._the_controller.safety.is_sending)
+        if self._session.is_enable_pending:
+            self._check_publishers()
+        outputs = self._session.watch(now, self.clock_now)
+        if outputs is not None:
+            self._publish(outputs)
+        if abs(now - self._checked_publishers_at) >= CHECK_PUBLISHERS:
+            self._checked_publishers_at = now
+            self._check_publishers()
+        self._write_flight(whole=not self._session.is_sending)
 
-    def _look_round(self) -> None:
-        """Who else commands the same motors, who speaks for joints, and for joints that do not exist."""
-        self._other_publisher = self.count_publishers(self._outbox.command_topic) > 1
-        speakers = self.count_publishers(self._state_topic)
-        if speakers > 1 and speakers != self._speakers:
+    def _check_publishers(self) -> None:
+        """Look for other publishers of commands and of states, and for unknown joints."""
+        self.session.other_publisher = self.count_publishers(self._topics.command_topic) > 1
+        publishers = self.count_publishers(self._state_topic)
+        if publishers > 1 and publishers != self._state_publishers:
             self.get_logger().warning(
-                f'{speakers} publishers on {self._state_topic}: right for different joints, wrong for one'
+                f'{publishers} publishers on {self._state_topic}; each joint must have only one'
             )
-        self._speakers = speakers
-        strangers = self._the_controller.strangers
-        if len(strangers) != self._strangers:
-            self._strangers = len(strangers)
-            self.get_logger().info(
-                f'ignoring joints that the robot does not have: {", ".join(sorted(strangers))}'
-            )
+        self._state_publishers = publishers
+        unknown = self.session.controller.unknown_joints
+        if len(unknown) != self._unknown_joints:
+            self._unknown_joints = len(unknown)
+            self.get_logger().info(f'ignoring unknown joints: {", ".join(sorted(unknown))}')
 
-    def _write_flight(self, all_of_it: bool) -> None:
+    def _write_flight(self, whole: bool) -> None:
         recorder = self._recorder
         if not recorder.is_writing:
             return
         try:
-            recorder.go_on(all_of_it)
+            recorder.write_some(whole)
         except (KrangError, OSError) as error:
             self.get_logger().warning(f'flight recorder: {error}')
             return
         if not recorder.is_writing:
             self.get_logger().info(f'flight recorder: {recorder.path}')
 
-    # -- what is said ----------------------------------------------------------------------------------
+    # -- reports -----------------------------------------------------------------------------------------
 
-    def _publish_state(self, event: str, values: Mapping[str, Any] | None = None) -> None:
-        controller = self._the_controller
-        values = self._with_terms(self.ros_parameters.values) if values is None else values
+    def _publish_state(self, event: str) -> None:
+        session, controller = self.session, self.session.controller
+        names = ('effort', 'effort_rate', 'velocity')
+        limits = {name: getattr(controller.limits, name).tolist() for name in names}
+        _, step, _ = self.step_times(session.answered)
         message = self._state.publish(
-            event=event,
-            time=self.clock_now,
-            mode=controller.safety.mode.value if self._is_active else 'inactive',
-            fault=fault_entry(controller.safety.fault),
-            contact=self._seen[2],
-            robot=controller.robot.name,
-            drivers=controller.drivers.names,
-            payload=[vars(payload) for payload in controller.dynamics.robot.payloads],
-            gravity=controller.dynamics.model_gravity(),
-            limits={name: getattr(controller.limits, name) for name in ('effort', 'effort_rate', 'velocity')},
-            parameters=values,
+            NodeState(
+                event=event,
+                time=self.clock_now,
+                step=time_label(step),
+                mode=self._mode,
+                fault=controller.safety.fault,
+                robot=controller.robot.name,
+                drivers=controller.drivers.names,
+                parameters=controller.settings.values,
+                contact=self._seen[2],
+                payload=[vars(payload) for payload in controller.dynamics.robot.payloads],
+                gravity=controller.dynamics.model_gravity().tolist(),
+                limits=limits,
+                trajectory=session.followed if event == 'trajectory' else 0,
+            )
         )
         self._recorder.keep(self._state.topic, time_ns(), serialize_message(message))
 
+    @property
+    def _mode(self) -> str:
+        return self.session.controller.safety.mode.value if self._is_active else 'inactive'
+
     def report(self) -> None:
         """/diagnostics, once per second."""
-        if self._controller is None:
+        if self._session is None:
             return
-        now, safety = monotonic(), self._the_controller.safety
+        now, controller = monotonic(), self._session.controller
         period, self._reported_at = now - self._reported_at, now
         self._diagnostics.publish(
             self._statistics.report(
                 self.get_fully_qualified_name(),
-                self._the_controller.robot.name,
+                controller.robot.name,
                 self.get_clock().now().to_msg(),
-                safety.mode.value if self._is_active else 'inactive',
-                None if safety.fault is None else str(safety.fault),
+                self._mode,
+                None if controller.safety.fault is None else str(controller.safety.fault),
                 period,
             )
         )
-
-    def _with_terms(self, values: Mapping[str, Any]) -> Mapping[str, Any]:
-        return values if self._terms is None else {**values, 'terms': self._terms}
-
-    @property
-    def _the_controller(self) -> TorqueController:
-        assert self._controller is not None
-        return self._controller
 
 
 def main(args: list[str] | None = None) -> None:
@@ -444,18 +437,18 @@ def main(args: list[str] | None = None) -> None:
 
 
 def gravity_compensation(args: list[str] | None = None) -> None:
-    """Gravity alone."""
-    sys.exit(run(lambda: TorqueControllerNode('gravity_compensation', ['gravity']), args))
+    """Gravity compensation alone."""
+    sys.exit(run(lambda: TorqueControllerNode('gravity_compensation', ('gravity',)), args))
 
 
 def computed_torque(args: list[str] | None = None) -> None:
     """Computed torque along a joint trajectory."""
-    sys.exit(run(lambda: TorqueControllerNode('computed_torque', ['computed_torque']), args))
+    sys.exit(run(lambda: TorqueControllerNode('computed_torque', ('computed_torque',)), args))
 
 
 def wrench_to_torque(args: list[str] | None = None) -> None:
     """End-effector wrenches to joint torques."""
-    sys.exit(run(lambda: TorqueControllerNode('wrench_to_torque', ['wrench']), args))
+    sys.exit(run(lambda: TorqueControllerNode('wrench_to_torque', ('wrench',)), args))
 
 
 if __name__ == '__main__':

@@ -12,84 +12,69 @@ from sensor_msgs.msg import Imu, JointState
 from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import Trigger
 
+from ..arrays import Array
+from ..bags.io.command_message import names_of, time_label
+from ..bags.io.joint_state_codec import JointStateReader, stamp_of
 from ..control import messages
-from ..control.builder import gravity_of, limits_of, payloads_of, robot_of, settings_of
+from ..control.builder import in_force, robot_of
 from ..control.command_check import Command
 from ..control.guard import Guard, GuardInputs, GuardOutputs, GuardSettings
-from ..control.making import new_load
-from ..control.parameters import PARAMETERS, Parameter, frame_parameters
+from ..control.node_state import NodeState
+from ..control.parameters import for_frames
+from ..control.state_collector import StateCollector
 from ..errors import InputError, KrangError
 from ..safety.modes import Mode
 from .ros import qos
-from .ros.command_message import CommandTemplate, names_of
+from .ros.controller_topics import FLUSH
 from .ros.description import description_of
 from .ros.diagnostics import status_message
-from .ros.inbox import Inbox
-from .ros.message_template import stamp_of
-from .ros.node_base import Shell
-from .ros.node_parameters import PROCESS_PARAMETERS
-from .ros.outbox import LAST_WORDS
+from .ros.message_template import CommandTemplate
+from .ros.node_base import NodeBase
 from .ros.process import run
-from .ros.ros_parameters import RosParameters
-from .ros.state_topic import StateTopic, fault_entry
+from .ros.ros_parameters import PROCESS_PARAMETERS, RosParameters
+from .ros.state_topic import StateTopic
 
-WATCH = 0.005  # [s]
-LOOK_ROUND = 0.1  # period of the search for another publisher [s]
+PERIOD = 0.005  # of the watchdog [s]
+CHECK_PUBLISHERS = 0.1  # period of the search for other publishers [s]
 MODES = {Mode.DISABLED: 'idle', Mode.ACTIVE: 'relaying'}
 
-# What a guard shares with the controller; one parameter file serves both.
-SHARED = (
-    'robot robot_description command_joints command_unit wheels_locked limits.effort limits.effort_rate '
-    'stop.policy stop.time stop.blind_time stop.rate state_timeout missing_velocity gravity '
-    'hardware_compensates_gravity'
-).split()
-OWN = Parameter(
-    'silence', 'number', 0.045, 'of the controller after which the guard takes over [s]', 0.005, 1.0
-)
 
-
-class TorqueGuardNode(Shell, Node):
-    """effort_commands in, guarded/effort_commands out; every decision is the Guard's."""
+class TorqueGuardNode(NodeBase, Node):
+    """effort_commands in, guarded/effort_commands out; all decisions are made by its Guard."""
 
     def __init__(self) -> None:
         Node.__init__(self, 'torque_guard')
-        shared = [parameter for parameter in PARAMETERS if parameter.name in SHARED]
-        self.ros_parameters = RosParameters(self, [*shared, OWN, *PROCESS_PARAMETERS])
+        rows = [row for row in GuardSettings.parameters().values() if '<' not in row.name]
+        self.ros_parameters = RosParameters(self, [*rows, *PROCESS_PARAMETERS])
         self.begin_time()
         self._guard = self._new_guard()
         robot = self._guard.robot
-        self._inbox = Inbox(robot)
+        self._collector = StateCollector(robot)
+        self._reader = JointStateReader()
         self._commands: list[Command] = []
-        self._message: Any = None  # the newest of the controller's
+        self._message: Any = None  # the controller's newest
         self._other_publisher = False
-        self._stepped_at = self._looked_at = 0.0
+        self._stepped_at = self._checked_publishers_at = 0.0
         self._seen: tuple[Any, Any] = (Mode.DISABLED, None)
         self._own = CommandTemplate(self._guard.drivers.names)
         self._publisher = self.create_publisher(Float64MultiArray, 'guarded/effort_commands', qos.COMMANDS)
-        self._topic = self._publisher.topic_name
         self._state = StateTopic(self)
         self._diagnostics = self.create_publisher(DiagnosticArray, '/diagnostics', qos.RELIABLE)
-        self._listen(robot.config.imu is not None, robot.config.odom is not None)
-        # rclpy's first message takes a tenth of a second, which no relayed command has.
+        self._subscribe(robot.config.imu is not None, robot.config.odom is not None)
+        # rclpy's first message takes a tenth of a second: too long for the first relayed command.
         drivers, stop = self._guard.drivers.names, self._guard.safety.stop
         self.get_logger().info(f'{robot.name}: {len(drivers)} drivers, stop policy {stop.policy}')
         self._publish_state('start')
-        self.ros_parameters.apply = self._retune
+        self._show_parameters()
+        self.ros_parameters.apply = self._change_parameters
 
     def _new_guard(self) -> Guard:
         parameters = self.ros_parameters
         robot = robot_of(parameters.values, description_of(self, parameters.values['robot_description']))
-        shared = frame_parameters(robot, parameters.given)
-        parameters.declare(parameter for parameter in shared if parameter.name.startswith('payload.'))
-        guard = Guard(robot, settings_of(parameters.values, robot, GuardSettings))
-        guard.limits.set(robot, **limits_of(parameters.values, robot))
-        values = parameters.values
-        load = GuardInputs(0.0, 0.0, gravity=gravity_of(values, robot), payloads=payloads_of(values))
-        for reason in guard.step(load).refused:
-            raise InputError(reason)
-        return guard
+        parameters.declare(for_frames(GuardSettings.parameters().values(), robot, parameters.given))
+        return Guard(robot, GuardSettings.of(parameters.values))
 
-    def _listen(self, imu: bool, odom: bool) -> None:
+    def _subscribe(self, imu: bool, odom: bool) -> None:
         if imu:
             self.create_subscription(Imu, 'imu', self._on_imu, qos.NEWEST)
         if odom:
@@ -97,7 +82,7 @@ class TorqueGuardNode(Shell, Node):
         self.create_subscription(JointState, 'joint_states', self._on_states, qos.STATES, raw=True)
         self.create_subscription(Float64MultiArray, 'effort_commands', self._on_command, qos.RELIABLE)
         self.create_service(Trigger, '~/clear_fault', self._on_clear_fault)
-        self.begin_watch(WATCH)
+        self.begin_watch(PERIOD)
 
     @property
     def is_sending(self) -> bool:
@@ -107,30 +92,30 @@ class TorqueGuardNode(Shell, Node):
         """The end of the process: torque in flight ends in the stop policy, whoever sent it."""
         self._step(stop=True)
         self.wait_for_stop()
-        self._publisher.wait_for_all_acked(LAST_WORDS)
+        self._publisher.wait_for_all_acked(FLUSH)
 
-    # -- what comes in ---------------------------------------------------------------------------------
+    # -- inputs ----------------------------------------------------------------------------------------
 
     def _on_states(self, data: bytes) -> None:
         try:
-            is_whole = self._inbox.take_states(data, self.arrival(stamp_of(data)))
+            is_complete = self._collector.take_sample(self._reader.read(data, self.arrival(stamp_of(data))))
         except KrangError as error:
             self.warn_of_refusal(str(error))
             return
-        # While relaying, steps come with commands; a stop of the guard's own goes by the states.
-        if is_whole and self._guard.safety.is_sending:
+        # While relaying, commands cause the steps; in a stop of the guard's own, states do.
+        if is_complete and self._guard.safety.is_sending:
             self._step()
 
     def _on_imu(self, message: Any) -> None:
         arrival = self.arrival(messages.seconds(message.header.stamp))
         try:
-            self._inbox.take_other('imu', messages.imu_sample(message, arrival))
+            self._collector.take_other('imu', messages.imu_sample(message, arrival))
         except KrangError as error:
             self.warn_of_refusal(str(error))
 
     def _on_odom(self, message: Any) -> None:
         arrival = self.arrival(messages.seconds(message.header.stamp))
-        self._inbox.take_other('odom', messages.odom_sample(message, arrival))
+        self._collector.take_other('odom', messages.odom_sample(message, arrival))
 
     def _on_command(self, message: Any) -> None:
         self._commands.append(Command(np.array(message.data), names_of(message), self.now()))
@@ -138,42 +123,47 @@ class TorqueGuardNode(Shell, Node):
         self._step()
 
     def _on_clear_fault(self, request: Any, response: Any) -> Any:
-        """~/clear_fault: hand back to a controller that has stopped."""
+        """~/clear_fault: relay again, once the controller has stopped."""
         outputs = self._step(clear_fault=True)
         response.success = outputs.fault is None
         response.message = '; '.join(outputs.refused) or self._mode(outputs.mode)
         return response
 
-    def _retune(self, values: Mapping[str, Any]) -> None:
-        """Put live parameters in force, all or none."""
+    def _change_parameters(self, values: Mapping[str, Any]) -> None:
+        """Put live parameters in force, all or none; KrangError where they are refused."""
+        settings = GuardSettings.of(values)
+        outputs = self._step(settings=settings)
+        if self._guard.settings != settings:
+            raise InputError('; '.join(outputs.refused))
+        self._publish_state('parameters')
+        self._show_parameters()
+
+    def _show_parameters(self) -> None:
         guard = self._guard
-        changes = guard.limits.checked(guard.robot, limits_of(values, guard.robot))
-        outputs = self._step(**new_load(values, self.ros_parameters.values, guard.robot))
-        for reason in outputs.refused:
-            raise InputError(reason)
-        guard.limits.adopt(changes)
-        self._publish_state('parameters', values)
+        shown = in_force(guard.settings, guard.robot, guard.limits, guard.drivers)
+        self.ros_parameters.show({**shown, 'gravity': guard.state.dynamics.model_gravity().tolist()})
 
     # -- the step --------------------------------------------------------------------------------------
 
     def _step(self, **changes: Any) -> GuardOutputs:
         now = self.now()
         inputs = GuardInputs(now, self.clock_now, other_publisher=self._other_publisher, **changes)
-        self._inbox.empty_into(inputs)
+        self._collector.empty_into(inputs)
         inputs.commands, self._commands = self._commands, []
         outputs = self._guard.step(inputs)
         self._stepped_at = now
         if outputs.command is not None:
-            # What is relayed goes on as it came, to the last bit.
-            own = None if outputs.relayed else self._own.answering(self._inbox.stamp, outputs.command)
-            self._publisher.publish(self._message if own is None else own)
+            self._publisher.publish(self._message if outputs.relayed else self._own_message(outputs.command))
         for reason in outputs.refused:
             self.warn_of_refusal(reason)
         if (outputs.mode, outputs.fault) != self._seen:
-            self._changed(outputs)
+            self._report_change(outputs)
         return outputs
 
-    def _changed(self, outputs: GuardOutputs) -> None:
+    def _own_message(self, command: Array) -> bytes:
+        return self._own.labelled(self.step_times(self._reader.stamp), command)
+
+    def _report_change(self, outputs: GuardOutputs) -> None:
         _, fault = self._seen
         self._seen = (outputs.mode, outputs.fault)
         if outputs.fault is not None and outputs.fault != fault:
@@ -184,29 +174,33 @@ class TorqueGuardNode(Shell, Node):
         self._publish_state('mode')
 
     def watch(self) -> None:
-        """Silence is seen here."""
+        """Step where no message causes one, so that silence is noticed; check the publishers."""
         now = self.now()
-        if now - self._stepped_at >= WATCH:
+        if now - self._stepped_at >= PERIOD:
             self._step()
-        if abs(now - self._looked_at) >= LOOK_ROUND:
-            self._looked_at = now
-            self._other_publisher = self.count_publishers(self._topic) > 1
+        if abs(now - self._checked_publishers_at) >= CHECK_PUBLISHERS:
+            self._checked_publishers_at = now
+            self._other_publisher = self.count_publishers(self._publisher.topic_name) > 1
 
-    # -- what is said ----------------------------------------------------------------------------------
+    # -- reports ---------------------------------------------------------------------------------------
 
     def _mode(self, mode: Mode) -> str:
         return MODES.get(mode, mode.value)
 
-    def _publish_state(self, event: str, values: Mapping[str, Any] | None = None) -> None:
+    def _publish_state(self, event: str) -> None:
         guard = self._guard
+        _, step, _ = self.step_times(self._reader.stamp)
         self._state.publish(
-            event=event,
-            time=self.clock_now,
-            mode=self._mode(guard.mode),
-            fault=fault_entry(guard.safety.fault),
-            robot=guard.robot.name,
-            drivers=guard.drivers.names,
-            parameters=self.ros_parameters.values if values is None else values,
+            NodeState(
+                event=event,
+                time=self.clock_now,
+                step=time_label(step),
+                mode=self._mode(guard.mode),
+                fault=guard.safety.fault,
+                robot=guard.robot.name,
+                drivers=guard.drivers.names,
+                parameters=guard.settings.values,
+            )
         )
 
     def report(self) -> None:

@@ -7,7 +7,7 @@ from ..errors import ConfigError
 
 Vector3 = tuple[float, float, float]
 Sign = Literal['smooth', 'exact']
-Unit = Literal['torque', 'current', 'voltage']
+Unit = str  # name of a unit in motor.UNITS
 
 
 @dataclass(frozen=True)
@@ -30,6 +30,13 @@ class MotorConfig:
             value = getattr(self, name)
             if value is not None and value <= 0:
                 raise ConfigError(f'{name} is {value}; it must be positive')
+
+    def constant(self, name: str) -> float:
+        """A constant that the unit of the drivers needs; an error where the robot file has none."""
+        value: float | None = getattr(self, name)
+        if value is None:
+            raise ConfigError(f'motor.{name} is missing')
+        return value
 
 
 @dataclass(frozen=True)
@@ -115,7 +122,7 @@ class ActuatorConfig:
 class StopConfig:
     """What stopping means: hold, lower or zero, and how long it takes [s]."""
 
-    policy: Literal['hold', 'lower', 'zero']
+    policy: str  # a name of safety/stop_policies.py
     time: float = 2.0
     blind_time: float = 0.5
 

@@ -1,25 +1,20 @@
 """A robot file against its URDF: every name must exist, and nothing may contradict itself."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from math import isclose, isfinite
 
 from ..errors import ConfigError, suggestion
-from .config import JointConfig, MotorConfig, RobotConfig, Unit
+from .config import JointConfig, MotorConfig, RobotConfig
+from .motor import UNITS, driver_unit
 from .urdf import Urdf
-
-# What a motor must declare before a torque can be turned into the driver's unit.
-NEEDED_CONSTANTS = {
-    'torque': (),
-    'current': ('torque_constant',),
-    'voltage': ('torque_constant', 'back_emf', 'resistance', 'supply'),
-}
 
 
 def check(config: RobotConfig, urdf: Urdf, source: str) -> None:
     """Raise ConfigError, naming `source` and the key, for the first entry that cannot be meant."""
     try:
         _check_joints(config, urdf)
-        check_constants(config.command_unit, config.joints)
+        _check_names('command_unit', [config.command_unit], UNITS)
+        driver_unit(config.command_unit, config.joints)
         _check_home(config, urdf)
         _check_names('friction.viscous', config.friction.viscous, config.joints)
         _check_names('friction.coulomb', config.friction.coulomb, config.joints)
@@ -47,14 +42,6 @@ def _check_joints(config: RobotConfig, urdf: Urdf) -> None:
                 f'{key}.nominal_torque {joint.nominal_torque} exceeds the URDF effort {peak}; '
                 'the URDF holds the peak'
             )
-
-
-def check_constants(unit: Unit, joints: Mapping[str, JointConfig]) -> None:
-    """Refuse a unit of the drivers that the motors of driven joints do not declare enough for."""
-    for name, joint in joints.items():
-        for constant in NEEDED_CONSTANTS[unit] if joint.driven else ():
-            if getattr(joint.motor, constant) is None:
-                raise ConfigError(f'joints.{name}.motor.{constant} is missing; command_unit {unit} needs it')
 
 
 def _check_home(config: RobotConfig, urdf: Urdf) -> None:

@@ -49,7 +49,7 @@ class Robot:
 
         self.joint_map = JointMap(urdf, self.joint_names, list(self.model.names)[1:])
         self.friction = Friction(config.friction, self.joint_names)
-        self.motors = Motors(list(config.joints.values()), config.command_unit)
+        self.motors = Motors(config.joints, config.command_unit)
         self._rolling = Rolling(self.model, config.rolling) if config.rolling else None
         self._driven = np.array([j.driven for j in config.joints.values()])
         self._E = np.eye(self.nv)[:, self._driven]

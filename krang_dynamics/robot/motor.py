@@ -1,50 +1,88 @@
-"""From joint torque to what a motor driver takes, and back: tau = gain * command - drag * v."""
+"""Units of motor drivers, and the conversion between joint torque and drivers' commands."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from math import inf
 
 import numpy as np
 
 from ..arrays import Array
-from .config import JointConfig, Unit
+from ..errors import ConfigError, UnknownNameError
+from .config import JointConfig, MotorConfig
+
+
+@dataclass(frozen=True)
+class DriverUnit:
+    """A unit of drivers' commands: tau = gain * command - drag * v, tau [N m] and v [rad/s] at the joint.
+
+    `gain` gets the motor and the driver's turns per joint turn.
+    """
+
+    name: str  # in command_unit
+    symbol: str
+    constants: tuple[str, ...]  # entries of `motor` that every driven joint must have
+    gain: Callable[[MotorConfig, float], float]
+    drag: Callable[[MotorConfig], float] = lambda motor: 0.0  # [N m s/rad]
+    limit: Callable[[MotorConfig], float] = lambda motor: inf  # largest command
+
+
+def _voltage_gain(motor: MotorConfig, ratio: float = 1.0) -> float:
+    return motor.constant('torque_constant') * motor.gear / motor.constant('resistance')
+
+
+# To add a unit, add an object here. `voltage` is the motor equation of [pendubot],
+# V = R / (k_t N) tau + k_v N v, where tau is the torque on the joint before its friction.
+UNITS: dict[str, DriverUnit] = {
+    unit.name: unit
+    for unit in (
+        DriverUnit('torque', 'N m', (), gain=lambda motor, ratio: ratio),  # at the driver's shaft
+        DriverUnit(
+            'current',
+            'A',
+            ('torque_constant',),
+            gain=lambda motor, ratio: motor.constant('torque_constant') * motor.gear,
+        ),
+        DriverUnit(
+            'voltage',
+            'V',
+            ('torque_constant', 'back_emf', 'resistance', 'supply'),
+            gain=_voltage_gain,
+            drag=lambda motor: _voltage_gain(motor) * motor.constant('back_emf') * motor.gear,
+            limit=lambda motor: motor.constant('supply'),
+        ),
+    )
+}
+
+
+def driver_unit(name: str, joints: Mapping[str, JointConfig]) -> DriverUnit:
+    """The unit of that name, if the motors of all driven joints declare the constants that it needs."""
+    if name not in UNITS:
+        raise UnknownNameError('unit of drivers', name, UNITS)
+    unit = UNITS[name]
+    for joint_name, joint in joints.items():
+        for constant in unit.constants if joint.driven else ():
+            if getattr(joint.motor, constant) is None:
+                raise ConfigError(f'joints.{joint_name}.motor.{constant} is missing; {name} commands need it')
+    return unit
 
 
 class Motors:
-    """The drivers of all joints; gain [N m per N m, A or V], drag [N m s/rad]; 0 where passive.
+    """Gain [N m per unit of the command] and drag [N m s/rad] of all joints; 0 for passive joints."""
 
-    current: tau = k_m N i. voltage: v = R / (k_t N) tau + k_v N q', [pendubot] motor equation, with
-    tau the torque on the joint before its friction.
-    """
-
-    def __init__(self, joints: Sequence[JointConfig], unit: Unit) -> None:
-        self.unit = unit
-        pairs = [_gain_and_drag(joint, unit) for joint in joints]
-        self.gain = np.array([gain for gain, _ in pairs])
-        self.drag = np.array([drag for _, drag in pairs])
-        # 0 instead of 1 / 0 keeps passive joints at no command.
+    def __init__(self, joints: Mapping[str, JointConfig], unit: str) -> None:
+        self.unit = driver_unit(unit, joints)
+        self.gain = np.array([self.unit.gain(j.motor, 1.0) if j.driven else 0.0 for j in joints.values()])
+        self.drag = np.array([self.unit.drag(j.motor) if j.driven else 0.0 for j in joints.values()])
+        # 0 instead of 1 / 0 keeps the command of passive joints at 0.
         self._per_torque = np.array([1 / gain if gain else 0.0 for gain in self.gain])
         self._per_speed = self.drag * self._per_torque
         self._has_drag = bool(self.drag.any())
 
     def command(self, tau: Array, v: Array) -> Array:
-        """Command [N m, A or V] that gives torque tau [N m] at speed v [rad/s]."""
+        """Command in the drivers' unit that gives torque tau [N m] at speed v [rad/s]."""
         command = self._per_torque * tau
         return np.asarray(command + self._per_speed * v if self._has_drag else command)
 
     def torque(self, command: Array, v: Array) -> Array:
         """Torque [N m] that a command gives at speed v [rad/s]."""
         return np.asarray(self.gain * command - self.drag * v)
-
-
-def _gain_and_drag(joint: JointConfig, unit: Unit) -> tuple[float, float]:
-    if not joint.driven:
-        return 0.0, 0.0
-    if unit == 'torque':
-        return 1.0, 0.0
-    motor = joint.motor  # consistency.check has seen to the constants that a unit needs
-    assert motor.torque_constant is not None
-    if unit == 'current':
-        return motor.torque_constant * motor.gear, 0.0
-    assert motor.resistance is not None
-    assert motor.back_emf is not None
-    gain = motor.torque_constant * motor.gear / motor.resistance
-    return gain, gain * motor.back_emf * motor.gear

@@ -1,1 +1,1 @@
-"""What stands between torque terms and motors; pure, with the time passed in."""
+"""Between the terms and the motors: modes, limits, stop policies, output limiter. Time is passed in."""

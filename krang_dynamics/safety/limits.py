@@ -1,18 +1,17 @@
 """The limits in force, per joint."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
-from ..arrays import Array, joint_vector
+from ..arrays import Array
 from ..errors import InputError
 from ..robot.model import Robot
 
-OVERSPEED = 1.2  # default fault threshold, in speed limits: a reference may use all of the limit
-CHANGEABLE = ('effort', 'effort_rate', 'velocity', 'position_margin', 'following_error')
-FASTEST = 1e4  # of a joint that has no speed limit [rad/s]
-RATE = 10.0  # default torque rates, in effort limits per second
+LIMITS = ('effort', 'effort_rate', 'velocity', 'position_margin', 'following_error')  # limits.* parameters
+OVERSPEED = 1.2  # default fault threshold per speed limit: a reference may use all of the limit
+HIGHEST_SPEED = 1e4  # fault threshold of a joint without a speed limit [rad/s]
+RATE = 10.0  # default torque rate, in effort limits per second
 
 
 @dataclass
@@ -25,7 +24,7 @@ class Limits:
     velocity: Array  # [rad/s]
     position_margin: Array  # [rad] inside the URDF's limits
     peak: Array  # the URDF's effort, above which nothing goes
-    following_error: Array | None = None  # [rad]; None: not watched
+    following_error: Array | None = None  # [rad]; None: not checked
 
     @classmethod
     def of(cls, robot: Robot) -> 'Limits':
@@ -40,34 +39,16 @@ class Limits:
             effort=effort,
             effort_rate=rate,
             stop_rate=rate.copy(),
-            velocity=np.minimum(OVERSPEED * robot.velocity_limits, FASTEST),
+            velocity=np.minimum(OVERSPEED * robot.velocity_limits, HIGHEST_SPEED),
             position_margin=np.zeros(robot.nv),
             peak=peak,
         )
 
-    def set(self, robot: Robot, **changes: object) -> None:
-        """Change some limits together or not at all; effort never above the URDF's."""
-        self.adopt(self.checked(robot, changes))
-
-    def checked(self, robot: Robot, changes: Mapping[str, object]) -> dict[str, Array | None]:
-        """Changes that may be adopted, or InputError; a following error of None is not watched."""
-        checked: dict[str, Array | None] = {}
-        for name, value in changes.items():
-            if name not in CHANGEABLE:
-                raise InputError(f'limits has no {name!r}')
-            if name == 'following_error' and value is None:
-                checked[name] = None
-                continue
-            array = joint_vector(f'limits.{name}', value, robot.joint_names, (robot.nv,)).copy()
-            if (array < 0).any():
-                raise InputError(f'limits.{name} is {array.tolist()}; limits are 0 or more')
-            checked[name] = np.minimum(array, self.peak) if name == 'effort' else array
-        return checked
-
-    def adopt(self, changes: Mapping[str, Array | None]) -> None:
-        """Put checked changes in force."""
-        for name, array in changes.items():
-            setattr(self, name, array)
+    def adopt(self, other: 'Limits') -> None:
+        """Take other limits; arrays that are equal stay the same objects."""
+        for name in (*LIMITS, 'stop_rate'):
+            if not np.array_equal(getattr(self, name), getattr(other, name)):
+                setattr(self, name, getattr(other, name))
 
 
 def default_rate(robot: Robot, effort: Array) -> Array:

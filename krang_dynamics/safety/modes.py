@@ -1,11 +1,11 @@
-"""The state machine: disabled, ramping, active, stopping, fault."""
+"""The modes of a controller, and faults."""
 
 from dataclasses import dataclass
 from enum import Enum
 
 
 class Mode(Enum):
-    """What the controller is doing; only the middle three send torque."""
+    """What the controller does; torque is sent in the middle three, and in a fault until the stop ends."""
 
     DISABLED = 'disabled'
     RAMPING = 'ramping'

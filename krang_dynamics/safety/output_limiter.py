@@ -1,4 +1,4 @@
-"""The single exit: what leaves the controller has gone through here, and nowhere else."""
+"""The output limiter: the only way out for a command."""
 
 import numpy as np
 
@@ -19,16 +19,16 @@ class OutputLimiter:
         self._adopt_limit()
 
     def start(self, torque: Array) -> Array:
-        """The first command after silence: measured effort where there is one, within the limit."""
+        """The first command: measured effort where there is one, within the limit."""
         wanted = np.where(np.isfinite(torque), torque, 0.0)
         self.last = np.zeros_like(wanted)
         self._adopt_limit()
         return self._within(wanted, self._limit)
 
-    def release(self, torque: Array, dt: float, rate: Array) -> tuple[Array, bool]:
-        """The command nearest to `torque` [N m] that keeps the promises, and whether a limit bit.
+    def limit(self, torque: Array, dt: float, rate: Array) -> tuple[Array, bool]:
+        """The command nearest to `torque` [N m] within the limits, and whether a limit changed it.
 
-        What is not finite is taken as the last command: the caller has already seen the fault.
+        Numbers that are not finite are replaced by the last command: the caller has latched the fault.
         """
         if self._limits.effort is not self._effort:
             self._adopt_limit()
@@ -45,7 +45,7 @@ class OutputLimiter:
         return command, bool(np.count_nonzero(command != wanted))
 
     def _within(self, torque: Array, bound: Array) -> Array:
-        # A new array every time, and nobody else's to change: the next command starts from it.
+        # A new array that cannot be changed: the next command starts from it.
         self.last = np.maximum(torque, self._lowest if bound is self._limit else -bound)
         np.minimum(self.last, bound, out=self.last)
         self.last.flags.writeable = False

@@ -1,4 +1,4 @@
-"""The safety stage: every command of every controller is made here, from (torque, stop torque)."""
+"""The safety stage: makes every command, from the torque of the terms and the torque of a stop."""
 
 import numpy as np
 
@@ -8,16 +8,16 @@ from ..robot.model import Robot
 from .limits import Limits
 from .modes import Fault, Mode
 from .output_limiter import OutputLimiter
-from .stop_policies import Stopping, StopTorque
+from .stop_policies import StopPolicy, StopTorque, stop_policy
 
-LONGEST_STEP = 0.02  # cap on the time that one command may be rated for [s]
+LONGEST_STEP = 0.02  # largest time for which the rate limit allows a change at once [s]
 
 
 class SafetyStage:
-    """Modes, ramp, stop and the single exit. A fault latches until it is cleared.
+    """Modes, ramp, stop and output limiter. A fault latches until it is cleared.
 
-    `step` is told the time and gets the wanted torque and the stop torque every time, so that
-    stopping never needs anything that may have failed.
+    `step` always gets both the torque of the terms and the torque of a stop, so that stopping never needs
+    anything that may have failed.
     """
 
     def __init__(
@@ -27,13 +27,14 @@ class SafetyStage:
         self.ramp_time = ramp_time  # [s]
         self.mode = Mode.DISABLED
         self.fault: Fault | None = None
-        self.limited = False  # whether the last command was held back
+        self.limited = False  # whether a limit changed the last command
         self.stop = stop
+        self.policy = stop_policy(stop.policy)
         self._robot = robot
-        self._release = OutputLimiter(limits, commanded)
+        self._limiter = OutputLimiter(limits, commanded)
         self._first = np.zeros(robot.nv)  # torque at the beginning of the ramp
         self._since = 0.0  # when the ramp began [s]
-        self._stopping: Stopping | None = None
+        self._stopping: StopPolicy | None = None
         self._last_time: float | None = None
         self._last_stop: StopTorque | None = None
 
@@ -46,16 +47,16 @@ class SafetyStage:
         if self.is_driving:
             return None
         holding = self.mode is Mode.STOPPING
-        if holding and self.stop.policy != 'hold':
-            return 'it is still stopping; wait until it is disabled'
-        self._first = self._release.last.copy() if holding else self._release.start(measured)
+        if holding and not self.policy.is_lasting:
+            return 'the robot is still stopping; wait until it is disabled'
+        self._first = self._limiter.last.copy() if holding else self._limiter.start(measured)
         self._since, self._stopping = now, None
         self._last_time = None
         self.mode = Mode.RAMPING
         return None
 
     def disable(self, now: float) -> None:
-        """Run the stop policy, then be silent."""
+        """Run the stop policy, then send nothing."""
         if self.is_driving:
             self._begin_stop(now)
             self.mode = Mode.STOPPING
@@ -70,13 +71,13 @@ class SafetyStage:
         self.mode = Mode.FAULT
 
     def clear(self) -> str | None:
-        """Forget a latched fault once the stop is over; a reason where that is refused."""
+        """Clear a latched fault once the stop is over; a reason where that is refused."""
         if self.fault is None:
             return None
-        if self._stopping is not None and self.stop.policy != 'hold':
+        if self._stopping is not None and not self.policy.is_lasting:
             return 'the stop is not over yet; try again when it is'
         self.fault = None
-        # A robot that is being held goes on being held.
+        # A robot that is held stays held.
         self.mode = Mode.DISABLED if self._stopping is None else Mode.STOPPING
         return None
 
@@ -94,11 +95,11 @@ class SafetyStage:
     def step(
         self, now: float, stamped: float | None, torque: Array | None, stop: StopTorque | None
     ) -> Array | None:
-        """The command [N m] over joint_names, or None for silence.
+        """The command [N m] over joint_names; None: send nothing.
 
-        `stamped` is by how much the stamps went on since the last step [s], None without a new state;
-        `torque` is the sum of the terms, None where they could not be evaluated; `stop` is what a stop
-        could use of the present state, None without a valid one.
+        `stamped` is the increase of the stamps since the last step [s], None without a new state; `torque`
+        is the sum of the terms, None where they could not be evaluated; `stop` is what a stop can use of
+        the present state, None without a valid one.
         """
         dt = self._elapsed(now, stamped)
         if stop is not None:
@@ -117,22 +118,22 @@ class SafetyStage:
 
     def _begin_stop(self, now: float) -> None:
         gravity = np.zeros(self._robot.nv) if self._last_stop is None else self._last_stop.gravity
-        self._stopping = Stopping(self.stop, now, gravity)
+        self._stopping = self.policy(self.stop, now, gravity)
 
     def _blend(self, now: float, torque: Array) -> Array:
         share = 1.0 if self.ramp_time <= 0 else max(0.0, (now - self._since) / self.ramp_time)
         if share >= 1.0:
             self.mode = Mode.ACTIVE
-        if self.mode is Mode.ACTIVE:  # for good, whatever becomes of the ramp time
+        if self.mode is Mode.ACTIVE:  # a ramp that has ended does not begin again when ramp_time changes
             return torque
         return (1.0 - share) * self._first + share * torque
 
     def _out(self, torque: Array, dt: float, rate: Array) -> Array:
-        command, self.limited = self._release.release(torque, dt, rate)
+        command, self.limited = self._limiter.limit(torque, dt, rate)
         return command
 
     def _checked(self, stop: StopTorque) -> StopTorque | None:
-        """A stop torque that is not finite is no state."""
+        """The stop torque, kept for later; None where it is not finite."""
         if not is_finite(stop.gravity):
             return None
         self._last_stop = stop

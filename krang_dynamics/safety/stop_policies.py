@@ -1,17 +1,20 @@
-"""Stop policies: the torque that brings a robot to rest without dropping it."""
+"""Stop policies: the torque that brings a robot to rest. One class is one policy."""
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import ClassVar, TypeVar
 
 import numpy as np
 
 from ..arrays import Array
+from ..errors import UnknownNameError
 from ..robot.config import StopConfig
 
-# At which motion decays [1/s]. A part that would fall at up to 1.5 g sinks at 1.5 g / RATE = 0.37 m/s, where
-# 0.5 are promised. States and commands may be late by 0.5 / RATE = 12 ms before damping begins to shake.
+# Rate at which motion decays [1/s]. A part that would fall at up to 1.5 g sinks at 1.5 g / RATE = 0.37 m/s;
+# 0.5 m/s is promised. States and commands may be late by 0.5 / RATE = 12 ms before damping oscillates.
 RATE = 40.0
-SETTLE = 1.5  # longest time that damping goes on after the weight is let down [s]
-STILL = 0.01  # what counts as standing [rad/s]
+SETTLE = 1.5  # longest time of damping after gravity support has ended [s]
+STILL = 0.01  # below this speed the robot is at rest [rad/s]
 
 
 @dataclass(slots=True)
@@ -25,49 +28,103 @@ class StopTorque:
 
     @property
     def damping(self) -> Array:
-        """-D v [N m], D = RATE A: as strong as each motion's inertia needs, and no stronger.
+        """-D v [N m], D = RATE A: proportional to the inertia that each motion has.
 
-        Others are left out: braking a driven joint for what a passive one does would set it in motion.
+        Joints without torque are left out: braking a driven joint for their motion would move it.
         """
         return -RATE * (self.A @ (self.driven * self.v))
 
 
-class Stopping:
-    """One stop, from its beginning to silence.
+class StopPolicy(ABC):
+    """One stop, from its beginning to its last command.
 
-    hold: Q - D v until told otherwise. lower: s(t) Q - D v, s from 1 to 0 over `time`, then damping
-    until the robot stands. zero: none, as fast as the stop rate allows: what drove or pushed goes on no
-    longer. Without a valid state: the last gravity torque, let go over `blind_time`. What has been let go
-    is never taken up again.
+    Without a valid state the last gravity torque decays over `blind_time`, and support that has ended is
+    not given again.
     """
 
+    name: ClassVar[str]  # in the parameter stop.policy and in robot files
+    is_lasting: ClassVar[bool] = False  # goes on until another request; the controller may be enabled in it
+
     def __init__(self, config: StopConfig, begin: float, gravity: Array) -> None:
-        self._config = config
-        self._begin = begin
+        self.config = config
+        self.begin = begin  # [s]
+        self.finished = False  # whether nothing more needs to be sent
+        self._support = 1.0  # share of gravity that is compensated
+        self._gravity = gravity  # of the last valid state [N m]
         self._now = begin
-        self._held = gravity  # what is let go
-        self._share = 0.0 if config.policy == 'zero' else 1.0  # how much of it still acts
-        self.finished = False
 
     def torque(self, now: float, state: StopTorque | None) -> Array:
-        """Torque [N m] at time `now`; `finished` is set once nothing more needs to be sent."""
-        self._let_go(now, blind=state is None)
-        self._now = now
-        if state is None or self._config.policy == 'zero':
-            self.finished = self._share == 0.0
-            return self._share * self._held
-        self._held = state.gravity
-        self.finished = self._share == 0.0 and self._stands(now, state)
+        """Torque [N m] at time `now`; sets `finished` at the end."""
+        elapsed, self._now = max(0.0, now - self._now), now
+        if state is None:
+            self._support = max(0.0, self._support - elapsed / self.config.blind_time)
+            self.finished = self._support == 0.0
+            return self._support * self._gravity
+        self._gravity = state.gravity
+        return self._with_state(now, state)
+
+    @abstractmethod
+    def _with_state(self, now: float, state: StopTorque) -> Array:
+        """Torque [N m] with a valid state."""
+
+    def _is_at_rest(self, now: float, state: StopTorque) -> bool:
+        over = now - self.begin - self.config.time
+        return over >= SETTLE or bool(np.abs(state.v).max() < STILL)
+
+
+PolicyType = TypeVar('PolicyType', bound=type[StopPolicy])
+STOP_POLICIES: dict[str, type[StopPolicy]] = {}
+
+
+def register(policy: PolicyType) -> PolicyType:
+    """Class decorator: make a policy available by its name."""
+    STOP_POLICIES[policy.name] = policy
+    return policy
+
+
+def stop_policy(name: str) -> type[StopPolicy]:
+    """The policy of a name."""
+    if name not in STOP_POLICIES:
+        raise UnknownNameError('stop policy', name, STOP_POLICIES)
+    return STOP_POLICIES[name]
+
+
+@register
+class Hold(StopPolicy):
+    """Q - D v until another request."""
+
+    name = 'hold'
+    is_lasting = True
+
+    def _with_state(self, now: float, state: StopTorque) -> Array:
+        self.finished = self._support == 0.0 and self._is_at_rest(now, state)
+        return self._support * state.gravity + state.damping
+
+
+@register
+class Lower(StopPolicy):
+    """s Q - D v; s falls from 1 to 0 over `time`, then damping until the robot is at rest."""
+
+    name = 'lower'
+
+    def _with_state(self, now: float, state: StopTorque) -> Array:
+        self._support = min(self._support, max(0.0, 1.0 - (now - self.begin) / self.config.time))
+        self.finished = self._support == 0.0 and self._is_at_rest(now, state)
         if self.finished:
             return np.zeros_like(state.gravity)
-        return self._share * state.gravity + state.damping
+        return self._support * state.gravity + state.damping
 
-    def _let_go(self, now: float, blind: bool) -> None:
-        if blind:
-            self._share = max(0.0, self._share - max(0.0, now - self._now) / self._config.blind_time)
-        elif self._config.policy != 'hold':
-            self._share = min(self._share, max(0.0, 1.0 - (now - self._begin) / self._config.time))
 
-    def _stands(self, now: float, state: StopTorque) -> bool:
-        over = now - self._begin - self._config.time
-        return over >= SETTLE or bool(np.abs(state.v).max() < STILL)
+@register
+class Zero(StopPolicy):
+    """Zero torque, as fast as the stop rate allows: for robots that zero torque does not drop."""
+
+    name = 'zero'
+
+    def __init__(self, config: StopConfig, begin: float, gravity: Array) -> None:
+        super().__init__(config, begin, gravity)
+        self._support = 0.0
+
+    def _with_state(self, now: float, state: StopTorque) -> Array:
+        self.finished = True
+        return np.zeros_like(state.gravity)

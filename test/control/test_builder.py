@@ -188,7 +188,7 @@ def test_command_joints_reach_the_drivers(planar):
 )
 def test_the_unit_of_commands_may_be_another_than_the_robots(unit, used, per_torque):
     drivers = configured(robot_named('krang'), command_unit=unit, command_joints=['torso']).drivers
-    assert drivers.unit == used
+    assert drivers.unit.name == used
     torque = np.full(17, 3.0)
     np.testing.assert_allclose(drivers.command(torque, np.zeros(17)), [3.0 * per_torque], rtol=1e-12)
 

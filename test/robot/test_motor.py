@@ -1,10 +1,13 @@
-"""Motors turn joint torque into what a driver takes."""
+"""Units of drivers, and the conversion of joint torque to drivers' commands."""
 
 import numpy as np
 import pytest
 from reference import pendubot
 
 import krang_dynamics as kd
+from krang_dynamics.control.drivers import Drivers
+from krang_dynamics.errors import ConfigError, UnknownNameError
+from krang_dynamics.robot.motor import UNITS, DriverUnit, Motors
 
 
 def test_krang_takes_current():
@@ -46,3 +49,51 @@ def test_motor_command_takes_what_motor_torque_gives():
     robot = kd.load_robot('otbot')
     u = np.array([1.0, 2.0, 3.0])
     np.testing.assert_array_equal(robot.motor_command(u, np.zeros(6)), u)
+
+
+def test_a_unit_is_one_object(monkeypatch):
+    """A made-up unit, percent of a motor with drag and a limit, drives a joint without any other change."""
+    percent = DriverUnit(
+        'percent',
+        '%',
+        ('torque_constant',),
+        gain=lambda motor, ratio: 0.5 * motor.constant('torque_constant') * ratio,
+        drag=lambda motor: 0.1 * motor.gear,
+        limit=lambda motor: 100.0,
+    )
+    monkeypatch.setitem(UNITS, 'percent', percent)
+    motor = {'gear': 2.0, 'torque_constant': 0.4}
+    robot = kd.load_robot(
+        'planar_2r',
+        command_unit='percent',
+        joints={'joint_1': {'driven': True, 'motor': motor}, 'joint_2': {'driven': True, 'motor': motor}},
+        actuators=[
+            {'name': 'm1', 'joint': 'joint_1', 'ratio': 3.0},
+            {'name': 'm2', 'joint': 'joint_2', 'sign': -1},
+        ],
+    )
+    tau, v = np.array([6.0, 2.0]), np.array([1.0, -2.0])
+    np.testing.assert_allclose(robot.motor_command(tau, v), (tau + 0.2 * v) / 0.2)
+    np.testing.assert_allclose(robot.motors.torque(robot.motor_command(tau, v), v), tau)
+
+    drivers = Drivers(robot, ['joint_1', 'joint_2'])
+    assert drivers.unit.symbol == '%'
+    command = drivers.command(tau, v)
+    np.testing.assert_allclose(command, (tau + 0.2 * v) / [0.6, -0.2])
+    np.testing.assert_allclose(drivers.torque(command, v), tau)
+    np.testing.assert_array_equal(drivers.command(1e3 * tau, v), [100.0, -100.0])
+
+    with pytest.raises(ConfigError, match=r'joints\.joint_1\.motor\.torque_constant is missing; percent'):
+        kd.load_robot('planar_2r', command_unit='percent')
+
+
+def test_an_unknown_unit_is_refused():
+    robot = kd.load_robot('krang')
+    for make in (
+        lambda: Motors(robot.config.joints, 'horsepower'),
+        lambda: Drivers(robot, ['waist'], 'horsepower'),
+    ):
+        with pytest.raises(UnknownNameError, match=r"'horsepower'.*torque, current, voltage"):
+            make()
+    with pytest.raises(ConfigError, match=r"command_unit: 'horsepower'.*torque, current, voltage"):
+        kd.load_robot('krang', command_unit='horsepower')

@@ -7,7 +7,7 @@ import pytest
 from scenarios.ideal_record import ideal
 
 import krang_dynamics as kd
-from krang_dynamics.control.builder import settings_of
+from krang_dynamics.control.controller import TorqueController
 from krang_dynamics.control.settings import Settings
 from krang_dynamics.errors import UnknownNameError
 from krang_dynamics.scenarios.demo_record import TopicLog
@@ -47,7 +47,7 @@ def verdicts(scenario, record):
 def test_every_shipped_robot_has_a_scenario_with_valid_events(demonstration, name):
     robot, scenario = demonstration(name)
     assert scenario.duration <= 25
-    settings_of({'terms': list(scenario.terms), **scenario.controller, **scenario.shared}, robot, Settings)
+    TorqueController(robot, Settings(terms=scenario.terms, **scenario.controller, **scenario.shared))
     operator = FakeOperator(robot)
     for time, event in scenario.events:
         assert 0 <= time < scenario.duration

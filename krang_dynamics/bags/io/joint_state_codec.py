@@ -1,4 +1,7 @@
-"""sensor_msgs/JointState between CDR and arrays: thousands of messages at once where their layout repeats."""
+"""sensor_msgs/JointState between CDR bytes and arrays, without ROS and without message objects.
+
+A message object of 17 joints costs more time than the control step that uses it.
+"""
 
 import struct
 from collections.abc import Iterable, Sequence
@@ -7,21 +10,143 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...arrays import Array, Bytes, Integers, Mask
+from ...errors import InputError
+from ...safety.joint_buffer import JointSamples
 from .storage import Batch
 
 TYPE = 'sensor_msgs/msg/JointState'
 FIELDS = ('position', 'velocity', 'effort')
 
+HEADER = 4  # bytes of the encapsulation; alignment counts from its end
+FRAME = HEADER + 8  # place of frame_id, after the stamp
+ORDERS = {b'\0\0': '>', b'\0\1': '<'}  # plain CDR, big and little endian
+COUNT = {order: struct.Struct(f'{order}I').unpack_from for order in '<>'}
+STAMP = {order: struct.Struct(f'{order}iI').unpack_from for order in '<>'}
+
 
 @dataclass(frozen=True)
 class Layout:
-    """Where the numbers of a message are; all messages with the same fixed bytes share it."""
+    """Joint names, and the places of the numbers of a message [bytes]."""
 
     names: tuple[str, ...]
-    order: str  # of bytes, '<' or '>'
-    counts: tuple[int, int, int]
-    offsets: tuple[int, int, int]
-    length: int
+    order: str  # byte order, '<' or '>'
+    counts: tuple[int, ...]  # numbers of each field
+    count_places: tuple[int, ...]
+    offsets: tuple[int, ...]  # of the first number of each field
+    names_end: int
+    end: int  # padding may follow
+
+    @property
+    def is_regular(self) -> bool:
+        """Whether every field is empty or has one number per name."""
+        return all(count in (0, len(self.names)) for count in self.counts)
+
+
+def parse(data: bytes) -> Layout:
+    """The layout of one message; InputError where the bytes are no JointState."""
+    order = ORDERS.get(data[:2])
+    if order is None:
+        raise _unreadable(f'its encapsulation is 0x{data[:2].hex()}; plain CDR has 0x0000 or 0x0001')
+    try:
+        length, place = _read_count(data, FRAME, order, item_size=1)
+        names, place = _read_names(data, place + length, order)
+        names_end = place
+        counts, count_places, offsets = [], [], []
+        for _ in FIELDS:
+            count, place = _read_count(data, place, order, item_size=8)
+            counts.append(count)
+            count_places.append(place - 4)
+            place += (HEADER - place) % 8 if count else 0
+            offsets.append(place)
+            place += 8 * count
+        if place > len(data):
+            raise ValueError(f'it has {len(data)} bytes; its numbers end at byte {place}')
+    except (struct.error, ValueError) as error:
+        raise _unreadable(str(error)) from None
+    return Layout(names, order, tuple(counts), tuple(count_places), tuple(offsets), names_end, place)
+
+
+def stamp_of(data: bytes) -> float:
+    """Stamp of any message that begins with a std_msgs/Header [s]; 0 where it cannot be read."""
+    order = ORDERS.get(data[:2])
+    if order is None or len(data) < FRAME:
+        return 0.0
+    seconds, nanoseconds = STAMP[order](data, HEADER)
+    return float(seconds + 1e-9 * nanoseconds)
+
+
+class JointStateReader:
+    """Reads one message at a time; frame, names and counts that repeat are compared, not parsed again."""
+
+    def __init__(self) -> None:
+        self.stamp = (0, 0)  # of the last message [s, ns]
+        self._names: tuple[str, ...] = ()
+        self._learn(encode((), 0, EMPTY, EMPTY, EMPTY))
+
+    def read(self, data: bytes, arrival: float) -> JointSamples:
+        """One message that arrived at `arrival` [s]; InputError where the bytes are no JointState."""
+        if (
+            len(data) < self._end
+            or not data.startswith(self._encoding)
+            or not data.startswith(self._frame_and_names, FRAME)
+            or self._unpack_counts(data) != self._counts
+        ):
+            self._learn(data)
+        self.stamp = seconds, nanoseconds = self._unpack_stamp(data, HEADER)
+        numbers = np.frombuffer(data, self._dtype, self._length, self._begin)
+        if not self._is_native:
+            numbers = numbers.astype(float)
+        position, velocity, effort = self._fields
+        return JointSamples(
+            self._names,
+            numbers[position],
+            numbers[velocity],
+            numbers[effort],
+            seconds + 1e-9 * nanoseconds,
+            arrival,
+        )
+
+    def _learn(self, data: bytes) -> None:
+        """Keep the layout of a message for those that follow."""
+        layout = parse(data)
+        self._end, self._counts = layout.end, layout.counts
+        if layout.names != self._names:  # equal names stay the same object, which is quick to compare
+            self._names = layout.names
+        self._encoding, self._frame_and_names = data[:2], data[FRAME : layout.names_end]
+        first, second, third = layout.count_places
+        counts = f'{layout.order}{first}xI{second - first - 4}xI{third - second - 4}xI'
+        self._unpack_counts = struct.Struct(counts).unpack_from
+        self._unpack_stamp = STAMP[layout.order]
+        self._dtype = np.dtype(f'{layout.order}f8')
+        self._is_native = self._dtype.isnative
+        # All numbers are aligned to 8 bytes, so one array spans the fields and the counts between them.
+        used = [offset for offset, count in zip(layout.offsets, layout.counts, strict=True) if count]
+        self._begin = min(used, default=layout.end)
+        self._length = (layout.end - self._begin) // 8
+        self._fields = [
+            slice((offset - self._begin) // 8, (offset - self._begin) // 8 + count) if count else slice(0, 0)
+            for offset, count in zip(layout.offsets, layout.counts, strict=True)
+        ]
+
+
+class JointStateWriter:
+    """A message of which only the stamp and the numbers of `fields` change; the other fields are empty."""
+
+    def __init__(self, names: Sequence[str], fields: Sequence[str] = FIELDS) -> None:
+        numbers = np.zeros(len(names))
+        position, velocity, effort = (numbers if field in fields else EMPTY for field in FIELDS)
+        self._bytes = bytearray(encode(names, 0, position, velocity, effort))
+        layout = parse(bytes(self._bytes))
+        offsets = dict(zip(FIELDS, layout.offsets, strict=True))
+        self._fields = [np.frombuffer(self._bytes, '<f8', len(names), offsets[field]) for field in fields]
+        self._pack_stamp = struct.Struct('<iI').pack_into
+
+    def stamped(self, stamp: tuple[int, int], *values: Array) -> bytes:
+        """The message with this stamp [s, ns] and one array for each field."""
+        self._pack_stamp(self._bytes, HEADER, *stamp)
+        for field, numbers in zip(self._fields, values, strict=True):
+            field[:] = numbers
+        return bytes(self._bytes)
 
 
 @dataclass(frozen=True)
@@ -39,39 +164,12 @@ class JointStates:
         return len(self.arrival)
 
 
-def parse(data: bytes) -> Layout:
-    """The layout of one message; ValueError where it is none."""
-    try:
-        order = {0: '>', 1: '<'}[data[1]]
-        position = 12  # after encapsulation and stamp
-        _, position = _string(data, position, order)
-        count, position = _count(data, position, order)
-        names = []
-        for _ in range(count):
-            name, position = _string(data, position, order)
-            names.append(name)
-        counts, offsets = [], []
-        for _ in FIELDS:
-            count, position = _count(data, position, order)
-            if count:
-                position += -(position - 4) % 8  # doubles are aligned, counted from after the encapsulation
-            counts.append(count)
-            offsets.append(position)
-            position += 8 * count
-    except (KeyError, IndexError, struct.error, UnicodeDecodeError) as error:
-        raise ValueError('is no JointState') from error
-    if position > len(data) or any(count not in (0, len(names)) for count in counts):
-        raise ValueError('is no JointState, or its fields differ in length')
-    (n0, n1, n2), (o0, o1, o2) = counts, offsets
-    return Layout(tuple(names), order, (n0, n1, n2), (o0, o1, o2), len(data))
-
-
 def decode(batches: Iterable[Batch]) -> tuple[list[JointStates], Integers]:
-    """Batches of messages as arrays, one entry per set of joints; and when unreadable ones came [ns]."""
+    """Batches of messages as arrays, one entry per list of joints; and arrival times of unreadable ones [ns]."""
     parts: list[JointStates] = []
     unreadable: list[int] = []
     for arrival, raw in batches:
-        found, lost = _of_batch(arrival, raw)
+        found, lost = _decode_batch(arrival, raw)
         parts += found
         unreadable += lost
     return _merged(parts), np.array(unreadable, dtype=np.int64)
@@ -80,7 +178,7 @@ def decode(batches: Iterable[Batch]) -> tuple[list[JointStates], Integers]:
 def encode(
     names: Sequence[str], stamp: int, position: Array, velocity: Array, effort: Array, frame: str = ''
 ) -> bytes:
-    """One message in CDR; an empty array leaves its field empty."""
+    """One message in CDR with its stamp [ns]; an empty array leaves its field empty."""
     out = bytearray(b'\0\1\0\0')
     out += struct.pack('<iI', *divmod(stamp, 1_000_000_000))
     _put_string(out, frame)
@@ -97,14 +195,13 @@ def encode(
     return bytes(out)
 
 
-def _of_batch(arrival: Integers, raw: Bytes) -> tuple[list[JointStates], list[int]]:
-    """Messages of one length: those with the fixed bytes of the first at once, then the rest."""
+def _decode_batch(arrival: Integers, raw: Bytes) -> tuple[list[JointStates], list[int]]:
+    """Messages of one length: all that share the layout of the first at once, then the rest."""
     parts: list[JointStates] = []
     lost: list[int] = []
     while len(raw):
-        try:
-            layout = parse(raw[0].tobytes())
-        except ValueError:
+        layout = _regular_layout(raw[0].tobytes())
+        if layout is None:
             lost.append(int(arrival[0]))
             raw, arrival = raw[1:], arrival[1:]
             continue
@@ -116,17 +213,27 @@ def _of_batch(arrival: Integers, raw: Bytes) -> tuple[list[JointStates], list[in
     return parts, lost
 
 
+def _regular_layout(data: bytes) -> Layout | None:
+    """The layout of a message whose fields fit its names; None where it is no such message."""
+    try:
+        layout = parse(data)
+    except InputError:
+        return None
+    return layout if layout.is_regular else None
+
+
 def _same_layout(raw: Bytes, layout: Layout) -> Mask:
-    """Which messages agree with the first in every byte that is neither time nor number."""
-    same = np.ones(len(raw), dtype=bool)
-    begin = 12
-    for count, offset in zip((*layout.counts, 0), (*layout.offsets, layout.length), strict=True):
+    """Which messages agree with the first in every byte up to `end` that is neither stamp nor number."""
+    same = np.asarray((raw[:, :2] == raw[0, :2]).all(axis=1))
+    begin = FRAME
+    for count, offset in zip((*layout.counts, 0), (*layout.offsets, layout.end), strict=True):
         same &= (raw[:, begin:offset] == raw[0, begin:offset]).all(axis=1)
         begin = offset + 8 * count
-    return same & (raw[:, 1] == raw[0, 1])
+    return same
 
 
 def _values(raw: Bytes, arrival: Integers, layout: Layout) -> JointStates:
+    """Numbers and stamps of messages that share a layout."""
     n = len(layout.names)
 
     def field(i: int) -> Array:
@@ -136,15 +243,16 @@ def _values(raw: Bytes, arrival: Integers, layout: Layout) -> JointStates:
         block = np.ascontiguousarray(raw[:, begin : begin + 8 * n])
         return block.view(f'{layout.order}f8').astype(np.float64, copy=False)
 
-    stamps = np.ascontiguousarray(raw[:, 4:12])
-    seconds = stamps[:, :4].copy().view(f'{layout.order}i4')[:, 0].astype(np.int64)
-    nanoseconds = stamps[:, 4:].copy().view(f'{layout.order}u4')[:, 0].astype(np.int64)
+    seconds, nanoseconds = (
+        np.ascontiguousarray(raw[:, begin : begin + 4]).view(f'{layout.order}{kind}')[:, 0].astype(np.int64)
+        for begin, kind in ((HEADER, 'i4'), (HEADER + 4, 'u4'))
+    )
     stamp = seconds * 1_000_000_000 + nanoseconds
     return JointStates(layout.names, arrival, stamp, field(0), field(1), field(2))
 
 
 def _merged(parts: list[JointStates]) -> list[JointStates]:
-    """One entry per set of joints, in the order of arrival."""
+    """One entry per list of joints, in the order of arrival."""
     by_names: dict[tuple[str, ...], list[JointStates]] = {}
     for part in parts:
         by_names.setdefault(part.names, []).append(part)
@@ -163,16 +271,25 @@ def _joined(names: tuple[str, ...], group: list[JointStates]) -> JointStates:
     return JointStates(names, *values)
 
 
-def _string(data: bytes, position: int, order: str) -> tuple[str, int]:
-    length, position = _count(data, position, order)
-    if length > len(data):
-        raise IndexError
-    return data[position : position + max(length - 1, 0)].decode(), position + length
+def _read_names(data: bytes, place: int, order: str) -> tuple[tuple[str, ...], int]:
+    """Strings without their terminating zeros, and the place after them."""
+    count, place = _read_count(data, place, order, item_size=4)
+    unpack, names = COUNT[order], []
+    for _ in range(count):
+        place += -place % 4
+        begin = place + 4
+        place = begin + unpack(data, place)[0]
+        names.append(data[begin : place - 1].decode('utf-8', 'replace'))
+    return tuple(names), place
 
 
-def _count(data: bytes, position: int, order: str) -> tuple[int, int]:
-    position += -position % 4
-    return struct.unpack_from(f'{order}I', data, position)[0], position + 4
+def _read_count(data: bytes, place: int, order: str, item_size: int) -> tuple[int, int]:
+    """A count, and the place after it; ValueError where so many items do not fit into the message."""
+    place += -place % 4
+    count, place = COUNT[order](data, place)[0], place + 4
+    if count * item_size > len(data) - place:
+        raise ValueError(f'a count of {count} at byte {place - 4} exceeds its {len(data)} bytes')
+    return count, place
 
 
 def _put_string(out: bytearray, text: str) -> None:
@@ -182,4 +299,11 @@ def _put_string(out: bytearray, text: str) -> None:
 
 
 def _pad(out: bytearray, size: int) -> None:
-    out += b'\0' * (-(len(out) - 4) % size)
+    out += b'\0' * (-(len(out) - HEADER) % size)
+
+
+def _unreadable(reason: str) -> InputError:
+    return InputError(f'joint_states: the message cannot be read: {reason}')
+
+
+EMPTY = np.zeros(0)

@@ -1,60 +1,82 @@
-"""What a recording says of the controller that was there: its ~/state, and the topics around it."""
+"""The controller in a recording: its ~/state messages, its steps, and the topics around it."""
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from statistics import median
+from typing import NamedTuple
 
+from ...control.node_state import NodeState
 from ...errors import BagError
+from ..io.command_message import nanoseconds_of, step_of
 from ..io.joint_state_codec import TYPE as JOINT_STATE
 from ..io.reader import Bag
 
 DRIVING = ('ramping', 'active')
 
 
-@dataclass(frozen=True)
-class StateRecord:
+class StateRecord(NamedTuple):
     """One message of ~/state."""
 
     time: int  # of arrival [ns]
-    event: str
-    mode: str
-    fault: tuple[str, str] | None  # kind and reason
-    parameters: dict[str, Any]
+    state: NodeState
+
+    @property
+    def step(self) -> int | None:
+        """Time of the step at which it took effect [ns]."""
+        return nanoseconds_of(self.state.step)
+
+
+class StepRecord(NamedTuple):
+    """One step of the controller, as the labels of its command tell."""
+
+    stamp: int  # of the joint state that was answered, 0 without a stamp [ns]
+    time: int  # the controller's time [ns]
+    clock: int  # the node's clock [ns]
+    arrival: int  # of the command in the recording [ns]
 
 
 @dataclass(frozen=True)
 class RecordedController:
-    """A controller, and all that it said of itself; without a name there was none."""
+    """A controller and its messages; without a name the recording has none."""
 
     name: str  # of the node, with its namespace
     namespace: str
-    said: tuple[StateRecord, ...]
-    robot: str = ''
-    was_driving: bool = False  # before it said anything
+    states: tuple[StateRecord, ...]
+    steps: tuple[StepRecord, ...] = ()
+    was_driving: bool = False  # before its first ~/state
 
     def topic(self, name: str) -> str:
-        """A relative name as the controller understood it."""
+        """A relative name as the controller resolves it."""
         return f'{self.name}/{name[2:]}' if name.startswith('~/') else f'{self.namespace}/{name}'
 
     @property
+    def robot(self) -> str:
+        """Name of its robot; empty where it is not known."""
+        return self.states[0].state.robot if self.states else ''
+
+    @property
     def was_active(self) -> bool:
-        """Whether it turned states into steps when the recording began."""
-        return not self.said or self.said[0].event not in ('configure', 'activate')
+        """Whether the controller made steps when the recording began."""
+        return not self.states or self.states[0].state.event not in ('configure', 'activate')
 
     @property
     def faults(self) -> list[StateRecord]:
-        """The moments at which a fault latched."""
-        before = [None, *(said.fault for said in self.said)]
-        return [said for said, old in zip(self.said, before, strict=False) if said.fault and not old]
+        """The messages at which a fault latched."""
+        before = [None, *(record.state.fault for record in self.states)]
+        return [r for r, old in zip(self.states, before, strict=False) if r.state.fault and not old]
+
+    @property
+    def delay(self) -> int:
+        """From the controller's time to times of arrival in the recording [ns]."""
+        return round(median(step.arrival - step.time for step in self.steps)) if self.steps else 0
 
 
 def recorded_controller(bag: Bag, node: str | None = None) -> RecordedController:
-    """The only controller of a recording, or the one of that name; a nameless one where there is none."""
+    """The only controller of a recording, or the one of that name; one without a name where there is none."""
     found = {}
     for topic in bag.of_type('std_msgs/msg/String'):
         if topic.endswith('/state'):
-            states = list(_states(bag, topic))
+            states = tuple(_states(bag, topic))
             if states:
                 found[topic.removesuffix('/state')] = states
     if node is not None and f'/{node.lstrip("/")}' not in found:
@@ -64,32 +86,39 @@ def recorded_controller(bag: Bag, node: str | None = None) -> RecordedController
     if not found:
         return RecordedController('', _namespace(bag), ())
     name = f'/{node.lstrip("/")}' if node else next(iter(found))
-    namespace = name.rpartition('/')[0]
-    said = tuple(_said(time, state) for time, state in found[name])
-    driving = said[0].event != 'enable' and said[0].mode in DRIVING
-    commanded = _first(bag, (f'{name}/torques', f'{namespace}/effort_commands')) < said[0].time
-    return RecordedController(name, namespace, said, str(found[name][0][1].get('robot', '')), driving or commanded)
+    namespace, states = name.rpartition('/')[0], found[name]
+    steps = tuple(_steps(bag, f'{namespace}/effort_commands'))
+    first = states[0]
+    was_driving = first.state.event != 'enable' and first.state.mode in DRIVING
+    commanded = _first(bag, (f'{name}/torques', f'{namespace}/effort_commands')) < _begin(first, steps)
+    return RecordedController(name, namespace, states, steps, was_driving or commanded)
 
 
-def _states(bag: Bag, topic: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Messages of a controller's ~/state; other nodes have other entries, or no JSON at all."""
+def _begin(first: StateRecord, steps: tuple[StepRecord, ...]) -> int:
+    """When the step of the first ~/state sent its command [ns]: the command precedes the state."""
+    same = (step.arrival for step in steps if step.time == first.step)
+    return min(first.time, next(same, first.time))
+
+
+def _states(bag: Bag, topic: str) -> Iterator[StateRecord]:
+    """Messages of a controller's ~/state; a guard has no limits, and other nodes no such JSON."""
     for time, message in bag.read(topic):
-        try:
-            state = json.loads(message.data)
-        except ValueError:
-            continue
-        if isinstance(state, dict) and {'event', 'mode', 'fault', 'limits', 'parameters'} <= set(state):
-            yield time, state
+        state = NodeState.from_json(message.data)
+        if state is not None and state.limits:
+            yield StateRecord(time, state)
 
 
-def _said(time: int, state: dict[str, Any]) -> StateRecord:
-    fault = state['fault']
-    told = None if fault is None else (str(fault['kind']), str(fault['reason']))
-    return StateRecord(time, state['event'], state['mode'], told, state['parameters'])
+def _steps(bag: Bag, topic: str) -> Iterator[StepRecord]:
+    """The labelled commands, in the order of their steps."""
+    if topic not in bag.topics:
+        return
+    found = ((step_of(message), arrival) for arrival, message in bag.read(topic))
+    records = {labels[1]: StepRecord(*labels, arrival) for labels, arrival in found if labels is not None}
+    yield from (records[time] for time in sorted(records))
 
 
 def _namespace(bag: Bag) -> str:
-    """Where the joint states are, if there is but one place."""
+    """The namespace of the joint states, if there is only one."""
     places = [topic for topic in bag.of_type(JOINT_STATE) if topic.endswith('/joint_states')]
     if len(places) > 1 and '/joint_states' not in places:
         raise BagError(f'{bag.path}: has joint states on {", ".join(places)} and no controller to choose by')
@@ -97,5 +126,5 @@ def _namespace(bag: Bag) -> str:
 
 
 def _first(bag: Bag, topics: tuple[str, ...]) -> int:
-    """When the first message of these topics came [ns]; never, without any."""
+    """When the first message of these topics arrived [ns]; the end of the recording without any."""
     return next((time for _, time, _ in bag.in_order(topics)), bag.stop)

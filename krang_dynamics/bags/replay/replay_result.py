@@ -1,4 +1,4 @@
-"""What a replay leads to: a bag of its commands, their difference from the recorded ones, and a table."""
+"""The result of a replay: a bag of its commands, their difference from the recorded ones, and a table."""
 
 import json
 from collections.abc import Sequence
@@ -8,29 +8,30 @@ from typing import Any
 import numpy as np
 
 from ...arrays import Array
-from ...control.controller import Outputs, TorqueController
+from ...control.controller import Outputs
+from ...control.drivers import Drivers
+from ...control.session import Session
 from ...errors import BagError
-from ...safety.joint_buffer import JointSamples
 from ...safety.modes import Fault, Mode
 from ...text import number, table
+from ..io.command_message import TYPE, dimensions, time_label
 from ..io.joint_state_codec import TYPE as JOINT_STATE
 from ..io.joint_state_codec import encode
 from ..io.reader import Bag
 from ..io.writer import BagWriter, prepare
 from .recorded_controller import RecordedController, StateRecord
 
-COMMAND = 'std_msgs/msg/Float64MultiArray'
-MOST_WAITING = 1000  # torques that wait for their counterpart: topics overtake each other
-SAME_TIME = 0.5  # by which a reproduced fault may be earlier or later [s]
+MOST_WAITING = 1000  # commands that wait for their counterpart: topics overtake each other
+SAME_TIME = 0.5  # largest difference in time between a fault and its replay [s]
 EMPTY = np.zeros(0)
 
 
-class Tape:
-    """A new bag with everything that was recorded, and beside it, under replay/, what is made of it now."""
+class ReplayWriter:
+    """A new bag with all recorded messages, and with the replayed ones under replay/."""
 
-    def __init__(self, path: str, bag: Bag, story: RecordedController) -> None:
+    def __init__(self, path: str, bag: Bag, recorded: RecordedController) -> None:
         self._bag = bag
-        self._prefix = story.topic('replay')
+        self._prefix = recorded.topic('replay')
         self._writer = BagWriter(path)
         self._left_out: set[str] = {name for name in bag.topics if name.startswith(f'{self._prefix}/')}
 
@@ -39,7 +40,7 @@ class Tape:
         return sorted(self._left_out)
 
     def copy(self, topic: str, time: int, data: bytes) -> None:
-        """A recorded message, as it is."""
+        """A recorded message, unchanged."""
         if topic in self._left_out:
             return
         try:
@@ -47,19 +48,23 @@ class Tape:
         except BagError:  # a type that rosbags does not know
             self._left_out.add(topic)
 
-    def command(self, time: int, stamp: int, controller: TorqueController, outputs: Outputs) -> None:
-        """effort_commands and torques of one step."""
+    def command(self, time: int, session: Session, step: int, clock: int, outputs: Outputs) -> None:
+        """effort_commands and torques of one step, labelled as the node labels them."""
         assert outputs.torque is not None
-        names = controller.command_joints
-        rows = [controller.robot.joint_names.index(name) for name in names]
-        self._message('effort_commands', _labelled(controller.drivers.names, outputs.command), time)
-        torques = encode(names, stamp, EMPTY, EMPTY, outputs.torque[rows])
+        controller = session.controller
+        rows = [controller.robot.joint_names.index(name) for name in controller.command_joints]
+        labels = (session.answered, divmod(step, 10**9), divmod(clock, 10**9))
+        message = _command([*map(time_label, labels)], controller.drivers.names, outputs.command)
+        self._message('effort_commands', message, time)
+        seconds, nanoseconds = session.answered
+        stamp = seconds * 1_000_000_000 + nanoseconds
+        torques = encode(controller.command_joints, stamp, EMPTY, EMPTY, outputs.torque[rows])
         self._writer.write(f'{self._prefix}/torques', JOINT_STATE, torques, time)
 
     def change(self, time: int, mode: Mode, fault: Fault | None) -> None:
         """Another mode or fault."""
-        told = None if fault is None else {'kind': fault.kind, 'reason': fault.reason}
-        text = json.dumps({'mode': mode.value, 'fault': told})
+        entry = None if fault is None else {'kind': fault.kind, 'reason': fault.reason}
+        text = json.dumps({'mode': mode.value, 'fault': entry})
         self._message('state', prepare().types['std_msgs/msg/String'](data=text), time)
 
     def close(self) -> None:
@@ -70,79 +75,68 @@ class Tape:
 
 
 class Comparison:
-    """Replayed against recorded torque, matched by the stamp of the state that caused it.
+    """Replayed against recorded commands in the drivers' unit, matched by the time of their step.
 
-    Where there are no stamps, or no torques but commands, a recorded one meets the last replayed one.
+    A recorded command without a step is compared with the newest replayed one.
     """
 
-    def __init__(self, controller: TorqueController) -> None:
+    def __init__(self, drivers: Drivers) -> None:
         self.count = 0
         self.largest = 0.0
-        self._squares = 0.0  # of the largest difference of each, summed
-        self.what = ''  # joint or driver with the largest difference
+        self.driver = ''  # with the largest difference
         self.time = 0  # and when [ns]
-        self.unit = 'N m'
-        self._joints = controller.robot.joint_names
-        self._drivers = controller.drivers
-        self._replayed: dict[int, Array] = {}  # by stamp [ns], the first of each
-        self._recorded: dict[int, tuple[int, JointSamples]] = {}
-        self._torque: Array | None = None  # of the last step that made one
-        self._command: Array | None = None
+        self.unit = drivers.unit.symbol
+        self._squares = 0.0  # of the largest difference of each command, summed
+        self._names = drivers.names
+        self._replayed: dict[int, Array] = {}  # by step [ns]
+        self._recorded: dict[int, tuple[int, Array]] = {}
+        self._newest: Array | None = None  # replayed
 
-    def replayed(self, stamp: int, outputs: Outputs) -> None:
-        """A step with a command."""
-        self._torque, self._command = outputs.torque, outputs.command
-        assert outputs.torque is not None
-        if stamp and stamp not in self._replayed:
-            _keep(self._replayed, stamp, outputs.torque)
-            if stamp in self._recorded:
-                self._compare(*self._recorded[stamp], outputs.torque)
+    def take_replayed(self, time: int, step: int, outputs: Outputs) -> None:
+        """A step with a command, at its time [ns]."""
+        assert outputs.command is not None
+        self._newest = outputs.command
+        if step in self._recorded:
+            self._compare(*self._recorded.pop(step), outputs.command)
+        else:
+            _keep(self._replayed, step, outputs.command)
 
-    def recorded(self, time: int, stamp: int, sample: JointSamples) -> None:
-        """A message of ~/torques."""
-        if not stamp:
-            self._compare(time, sample, self._torque)
-        elif stamp not in self._recorded:
-            _keep(self._recorded, stamp, (time, sample))
-            self._compare(time, sample, self._replayed.get(stamp))
-
-    def recorded_command(self, time: int, values: Array) -> None:
-        """A message of effort_commands, in the drivers' unit."""
-        self.unit = {'torque': 'N m', 'current': 'A', 'voltage': 'V'}[self._drivers.unit]
-        if self._command is not None and len(values) == len(self._drivers.names):
-            self._note(time, self._drivers.names, np.abs(values - self._command))
+    def take_recorded(self, time: int, step: int | None, values: Array) -> None:
+        """A recorded command, and the time of its step [ns] where it is labelled."""
+        if step is None:
+            self._compare(time, values, self._newest)
+        elif step in self._replayed:
+            self._compare(time, values, self._replayed.pop(step))
+        else:
+            _keep(self._recorded, step, (time, values))
 
     @property
     def rms(self) -> float:
-        """Of the joint that differs most, over all that were compared."""
+        """Of the driver that differs most, over all commands that were compared."""
         return float(np.sqrt(self._squares / max(self.count, 1)))
 
-    def _compare(self, time: int, sample: JointSamples, torque: Array | None) -> None:
-        if torque is None or len(sample.effort) != len(sample.names):
+    def _compare(self, time: int, recorded: Array, replayed: Array | None) -> None:
+        if replayed is None or len(recorded) != len(self._names):
             return
-        if set(sample.names) <= set(self._joints):
-            rows = [self._joints.index(name) for name in sample.names]
-            self._note(time, sample.names, np.abs(sample.effort - torque[rows]))
-
-    def _note(self, time: int, names: Sequence[str], difference: Array) -> None:
-        self.count += 1
+        difference = np.abs(recorded - replayed)
         worst = int(np.argmax(difference))
+        self.count += 1
         self._squares += float(difference[worst]) ** 2
         if difference[worst] > self.largest or self.count == 1:
-            self.largest, self.what, self.time = float(difference[worst]), names[worst], time
+            self.largest, self.driver, self.time = float(difference[worst]), self._names[worst], time
 
 
 @dataclass
 class Replayed:
-    """The whole of a replay; times are since the beginning of the recording [s]."""
+    """Steps, modes, faults and differences of a replay; times count from the start of the recording [s]."""
 
     source: str
     duration: float
     start: int  # [ns]
-    story: RecordedController
+    recorded: RecordedController
     terms: tuple[str, ...]
     steps: int = 0
-    states: int = 0  # of them those that complete joint states led to
+    states: int = 0  # complete joint states
     commands: int = 0
     changes: list[tuple[float, Mode, Fault | None]] = field(default_factory=list)
     comparison: Comparison | None = None
@@ -150,14 +144,14 @@ class Replayed:
     notes: list[str] = field(default_factory=list)
 
     def refuse(self, reason: str) -> None:
-        """Count it; what comes before the colon is its kind."""
+        """Count a refusal; the text before the colon is its kind."""
         kind = reason.partition(':')[0]
         known = next((text for text in self.refused if text.partition(':')[0] == kind), reason)
         self.refused[known] = self.refused.get(known, 0) + 1
 
     @property
     def faults(self) -> list[tuple[float, Fault]]:
-        """The moments at which a fault latched."""
+        """Time and reason of every fault that latched."""
         before = [None, *(fault for _, _, fault in self.changes)]
         return [
             (time, fault)
@@ -170,16 +164,21 @@ class Replayed:
 
     def recorded_as(self, time: float, fault: Fault) -> StateRecord | None:
         """The same fault in the recording."""
-        same = [said for said in self.story.faults if said.fault and said.fault[0] == fault.kind]
-        near = [said for said in same if abs(self.since_start(said.time) - time) <= SAME_TIME]
-        return min(near, key=lambda said: abs(self.since_start(said.time) - time), default=None)
+        near = [
+            record
+            for record in self.recorded.faults
+            if record.state.fault
+            and record.state.fault.kind == fault.kind
+            and abs(self.since_start(record.time) - time) <= SAME_TIME
+        ]
+        return min(near, key=lambda record: abs(self.since_start(record.time) - time), default=None)
 
     def text(self) -> str:
         """What the command prints."""
-        who = self.story.name or 'no ~/state: defaults'
+        name = self.recorded.name or 'no ~/state: default parameters'
         lines = [
-            f'{self.source}: {self.duration:.3f} s, {who}, {" + ".join(self.terms)}',
-            f'{self.steps} steps, {self.states} of them on joint states; {self.commands} commands',
+            f'{self.source}: {self.duration:.3f} s, {name}, {" + ".join(self.terms)}',
+            f'{self.steps} steps, {self.states} complete joint states, {self.commands} commands',
             self._difference(),
         ]
         if self.changes:
@@ -191,11 +190,12 @@ class Replayed:
     def _difference(self) -> str:
         found = self.comparison
         if found is None or not found.count:
-            return 'nothing recorded to compare the commands with'
+            return 'the recording has no commands to compare with'
+        if found.largest == 0:
+            return f'{found.count} commands compared: all are identical to the recorded ones'
         return (
-            f'largest difference from what was recorded: {number(found.largest)} {found.unit} '
-            f'({found.what} at {self.since_start(found.time):.3f} s), rms {number(found.rms)}, '
-            f'{found.count} compared'
+            f'{found.count} commands compared: largest difference {number(found.largest)} {found.unit} '
+            f'({found.driver} at {self.since_start(found.time):.3f} s), rms {number(found.rms)}'
         )
 
     def _rows(self) -> list[tuple[str, ...]]:
@@ -206,30 +206,28 @@ class Replayed:
         ]
 
     def _verdict(self, time: float, fault: Fault | None, latched: dict[float, Fault]) -> str:
-        if fault is None or latched.get(time) != fault or not self.story.said:
+        if fault is None or latched.get(time) != fault or not self.recorded.states:
             return ''
-        said = self.recorded_as(time, fault)
-        if said is None:
+        record = self.recorded_as(time, fault)
+        if record is None:
             return 'not in the recording'
-        return f'reproduced, {self.since_start(said.time):.3f} s'
+        return f'reproduced, {self.since_start(record.time):.3f} s'
 
     def _missed(self) -> list[str]:
         found = [self.recorded_as(*entry) for entry in self.faults]
         return [
-            f'{": ".join(said.fault)} at {self.since_start(said.time):.3f} s'
-            for said in self.story.faults
-            if said.fault and said not in found
+            f'{record.state.fault} at {self.since_start(record.time):.3f} s'
+            for record in self.recorded.faults
+            if record not in found
         ]
 
 
-def _labelled(names: Sequence[str], values: Array | None) -> object:
-    """A command that says in which order its numbers are, as the node's does."""
+def _command(times: Sequence[str], names: Sequence[str], values: Array | None) -> object:
+    """A labelled command of rosbags' own types."""
     types = prepare().types
-    dimension = types['std_msgs/msg/MultiArrayDimension'](
-        label=','.join(names), size=len(names), stride=len(names)
-    )
-    layout = types['std_msgs/msg/MultiArrayLayout'](dim=[dimension], data_offset=0)
-    return types[COMMAND](layout=layout, data=values)
+    dimension = types['std_msgs/msg/MultiArrayDimension']
+    dim = [dimension(label=label, size=n, stride=m) for label, n, m in dimensions(names, times)]
+    return types[TYPE](layout=types['std_msgs/msg/MultiArrayLayout'](dim=dim, data_offset=0), data=values)
 
 
 def _keep(store: dict[int, Any], key: int, value: Any) -> None:

@@ -7,9 +7,8 @@ from itertools import islice
 import numpy as np
 
 from ...arrays import Array, Integers, Mask
-from ...errors import BagError, ConfigError, UnknownNameError
+from ...errors import BagError, UnknownNameError
 from ...robot.config import Unit
-from ...robot.consistency import NEEDED_CONSTANTS
 from ...robot.model import Robot
 from ...robot.motor import Motors
 from ..io.joint_names import hint, renamed
@@ -74,7 +73,7 @@ class Recording:
         self._origin += bag.start
         duration = (peeked[-1][0] - peeked[0][0]) * 1e-9
         self.rate = (max(len(group) for group in states) - 1) / duration if duration > 0 else 0.0  # [Hz]
-        self._motors = self._make_motors()
+        self._motors = Motors(robot.config.joints, reading.unit)
         moves = [name not in reading.locked for name in robot.joint_names]
         driven = [robot.config.joints[name].driven for name in robot.joint_names]
         self.moving = np.array(moves)
@@ -133,8 +132,7 @@ class Recording:
                 q[:, i], v[:, i], effort[:, i] = self.reading.locked[name], 0.0, 0.0
             elif not self.measured[i]:
                 effort[:, i] = 0.0  # nothing drives it
-        if self._motors is not None:
-            effort = self._motors.torque(effort, np.nan_to_num(v))
+        effort = self._motors.torque(effort, np.nan_to_num(v))
         if self.reading.gains or self.reading.offsets:
             gains, offsets, names = self.reading.gains, self.reading.offsets, self.robot.joint_names
             effort = effort * [gains.get(name, 1.0) for name in names]
@@ -183,18 +181,6 @@ class Recording:
                 'or --remove-subtree LINK'
             )
         return {name: theirs[name] for name in wanted}
-
-    def _make_motors(self) -> Motors | None:
-        unit, joints = self.reading.unit, self.robot.config.joints
-        if unit == 'torque':
-            return None
-        for name, joint in joints.items():
-            for constant in NEEDED_CONSTANTS[unit]:
-                if joint.driven and getattr(joint.motor, constant) is None:
-                    raise ConfigError(
-                        f'joints.{name}.motor.{constant} is missing; effort given as {unit} needs it'
-                    )
-        return Motors(list(joints.values()), unit)
 
     def _check_efforts(self, states: list[JointStates]) -> None:
         lacking = []

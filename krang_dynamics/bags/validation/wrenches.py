@@ -6,8 +6,8 @@ import numpy as np
 
 from ...arrays import Array
 from ...control.dynamics import Dynamics
-from ...control.terms.observer import Observer, ObserverSettings
-from ...control.terms.term import Moment
+from ...control.terms.observer import Observer
+from ...control.terms.term import ReferencePoint, TermInputs
 from ...control.terms.wrench import Wrench, WrenchSample, WrenchSettings
 from ...robot.model import Robot
 from ..io.reader import Bag
@@ -57,20 +57,21 @@ class WrenchCheck:
         robot = self._robot
         wrenches = {frame: self._along(motion, source) for frame, source in self._sources.items()}
         term = Wrench(robot, {frame: WrenchSettings('applied_by_robot') for frame in wrenches}, np.inf)
-        observer = Observer(robot, ObserverSettings())
+        observer = Observer(robot)
         dynamics = Dynamics(robot, coriolis=True)
         zero = np.zeros(robot.nv)
-        moment = Moment(0.0, 0.0, zero, zero, zero, zero, zero, zero, zero, zero, dynamics)
+        reference = ReferencePoint(zero, zero, zero, zero)
+        state = TermInputs(0.0, 0.0, zero, zero, reference, zero, zero, dynamics)
         expected, seen = np.empty_like(motion.q), np.empty_like(motion.q)
         for k, (t, q, v) in enumerate(zip(motion.t, motion.q, motion.v, strict=True)):
             dynamics.update(q, v)
-            moment.time, moment.dt = float(t), float(t - motion.t[k - 1]) if k else 0.0
-            moment.q, moment.v, moment.friction = q, v, robot.friction.torque(v)
-            moment.applied = motion.effort[k - 1] if k else zero
+            state.time, state.dt = float(t), float(t - motion.t[k - 1]) if k else 0.0
+            state.q, state.v, state.friction = q, v, robot.friction.torque(v)
+            state.applied = motion.effort[k - 1] if k else zero
             for frame, source in self._sources.items():
                 term.take(WrenchSample(frame, source.frame_id, wrenches[frame][k], float(t)), float(t))
-            expected[k] = term.torque(moment)
-            observer.torque(moment)
+            expected[k] = term.torque(state)
+            observer.torque(state)
             seen[k] = -observer.external
         rows = slice(*np.searchsorted(motion.arrival, (start, stop)).tolist())
         residual = motion.effort - predicted

@@ -1,4 +1,4 @@
-"""Quintic pieces in Bernstein form: they meet their ends exactly, and control points bound them."""
+"""Quintic pieces in Bernstein form: exact at their ends, and bounded by their control points."""
 
 from bisect import bisect_right
 from math import comb
@@ -25,7 +25,7 @@ class Spline:
         self.end = float(knots[-1]) if len(knots) else -np.inf
         self.rest = rest
         self._control, self._rest_row = control, rest.reshape(-1)
-        # Plain floats and ready views: indexing arrays would cost more than the mathematics.
+        # Plain floats and prepared views: indexing arrays would cost more time than the mathematics.
         self._knots: list[float] = knots.tolist()
         self._durations: list[float] = np.diff(knots).tolist()
         self._pieces = [piece.reshape(SIZE, -1) for piece in control]
@@ -54,7 +54,7 @@ class Spline:
         np.dot(basis, self._pieces[piece], out=out)
 
     def release(self, joints: Mask) -> None:
-        """Set the joints of a boolean mask to zero for all times: another spline leads them."""
+        """Set the joints of a mask to zero for all times: another spline has them."""
         self._control[..., joints] = 0.0
         self.rest[..., joints] = 0.0
 

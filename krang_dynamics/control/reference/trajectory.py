@@ -12,7 +12,7 @@ from ...robot.model import Robot
 from .spline import SIZE, Spline, beyond, cubic_accelerations, excursion, first, quintic
 
 SHORTEST = 1e-9  # between points [s], the resolution of ROS time
-LARGEST = 1e9  # rad, rad/s, s ...: nobody means more, and below it no polynomial overflows
+LARGEST = 1e9  # of any number in a trajectory: below it no polynomial overflows
 REST = 1e-6  # velocity of a joint that has arrived [rad/s, m/s]
 
 Limits = dict[str, tuple[Array, Array]]  # lower and upper, of 'position' and of 'velocity'
@@ -32,7 +32,7 @@ class JointTrajectory:
 
 @dataclass(eq=False)
 class _Track:
-    """What leads the joints of a mask since `start` [s]."""
+    """A spline that the joints of a mask follow since `start` [s]."""
 
     start: float
     spline: Spline
@@ -63,7 +63,7 @@ class Reference:
         self.hold(robot.home)
 
     def hold(self, q: Array) -> None:
-        """Hold positions [rad, m] of all joints at rest, whatever was followed before."""
+        """Hold positions [rad, m] of all joints at rest."""
         rest = np.zeros((4, self.robot.nv))
         rest[0] = self._vector(q)
         everyone = np.ones(self.robot.nv, dtype=bool)
@@ -103,7 +103,7 @@ class Reference:
         """Whether a joint follows a set-point older than `timeout`; trajectories do not expire."""
         if self.timeout is None:
             return False
-        # Asked this way round, a clock or timeout that is not a number counts as expired.
+        # Compared this way round, a clock or timeout that is not a number counts as expired.
         return any(t.streamed and not now - t.start <= self.timeout for t in self._tracks)
 
     @property
@@ -111,11 +111,7 @@ class Reference:
         """When the last trajectory ends [s]; -inf where all joints hold or follow set-points."""
         return max(track.end for track in self._tracks)
 
-    def finished(self, now: float) -> bool:
-        """Whether no trajectory is under way."""
-        return now >= self.end_time
-
-    # -- inside -----------------------------------------------------------------------------
+    # -- internals --------------------------------------------------------------------------
 
     def _evaluate(self, now: float, out: Array) -> None:
         """The sum of all tracks: each is zero in the joints of the others."""
@@ -129,7 +125,7 @@ class Reference:
         for other in self._tracks:
             other.spline.release(track.joints)
             other.joints &= ~track.joints
-        # Ended motions become one that holds: a step costs no more for what has been.
+        # Motions that have ended become one that holds, so that the cost of a step does not grow.
         ended = [t for t in self._tracks if track.start >= t.end and not t.streamed]
         others = [t for t in self._tracks if t.joints.any() and t not in ended]
         rest = sum((t.spline.rest for t in ended), np.zeros((4, self.robot.nv)))
@@ -210,7 +206,7 @@ def _checked_times(value: Array) -> Array:
 def _numbers(what: str, value: object, shape: tuple[int, ...]) -> Array:
     x = array(what, value, shape)
     if found := first(np.abs(x) > LARGEST):
-        raise InputError(f'{what}{list(found)} is {x[found]:g}; at most {LARGEST:g} can be meant')
+        raise InputError(f'{what}{list(found)} is {x[found]:g}; it must be at most {LARGEST:g}')
     return x
 
 
@@ -223,7 +219,7 @@ def _check_points(points: JointTrajectory, limits: Limits) -> None:
 
 def _check_between(points: JointTrajectory, control: Array, q_start: Array, limits: Limits) -> None:
     """Limits where polynomials overshoot their points."""
-    # A robot that stands beyond a limit may come back, but go no farther.
+    # A robot beyond a limit may return, but not go farther.
     lower, upper = limits['position']
     limits = {**limits, 'position': (np.minimum(lower, q_start), np.maximum(upper, q_start))}
     for row, what in enumerate(limits):
@@ -244,7 +240,7 @@ def _outside(
 
 
 def _set_point(points: JointTrajectory) -> tuple[Array, Array, Array]:
-    """The point until the next one, with its effort: whoever streams is there to take it back."""
+    """The point and its effort, until the next one."""
     given = (points.positions, points.velocities, points.accelerations, points.efforts)
     rest = np.array([np.zeros_like(points.positions[0]) if x is None else x[0] for x in given])
     return np.zeros(0), np.zeros((0, SIZE, *rest.shape)), rest
@@ -265,7 +261,7 @@ def _motion(points: JointTrajectory, present: Array, leads_in: bool) -> tuple[Ar
         v, a = _smooth(knots, q, present)
     if a is None:
         a_start, a_end = cubic_accelerations(np.diff(knots), q, v)
-        if leads_in:  # the way to the first point alone is no cubic
+        if leads_in:  # only the way to the first point is no cubic
             a_start[0] = present[2]
     else:
         a_start, a_end = a[:-1], a[1:]

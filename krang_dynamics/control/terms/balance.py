@@ -1,20 +1,23 @@
 """Swing a driven arm's free pendulum up and balance it: energy pump, partial linearisation, LQR."""
 
 from math import cos, pi, remainder
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-from scipy.linalg import solve_continuous_are
 
 from ...arrays import Array, joint_vector
 from ...errors import ConfigError
 from ...robot.model import Robot
-from .term import Moment, Term
+from .term import Term, TermInputs, register_term
+
+if TYPE_CHECKING:
+    from ..settings import Settings
 
 STATE_SCALE = np.array([0.7, 0.2, 7.0, 3.0])  # errors of (q, v) that weigh alike [rad, rad/s]
 VOLTS_SCALE = 8.0  # and the voltage that weighs as much [V]
 
 
+@register_term
 class Balance(Term):
     """Brings the pendulum to the upright of `robot.home` from anywhere, and keeps it and the arm there.
 
@@ -26,15 +29,19 @@ class Balance(Term):
 
     def __init__(self, robot: Robot) -> None:
         self.robot = robot
-        self.arm_speed = 8.2  # that the pump drives the arm at [rad/s]
-        self.arm_reach = 1.48  # at which it ceases to drive the arm outwards [rad]
+        self.arm_speed = 8.2  # speed of the arm while it pumps [rad/s]
+        self.arm_reach = 1.48  # angle beyond which the pump does not drive the arm outwards [rad]
         self.arm_stiffness = 6.0  # pulls the arm home [1/s2]
         self.arm_damping = 16.4  # brings the arm to the pump's speed [1/s]
         self.energy_gain = 3.7  # share of arm_speed per weight moment of missing energy [1]
-        self.energy_surplus = 0.13  # aimed at, in weight moments: friction takes it on the way up [1]
-        self.full_swing = 0.77  # speed of the pendulum from which the pump does all it can [rad/s]
+        self.energy_surplus = (
+            0.13  # target energy above the upright's, in weight moments: friction takes it on the way up [1]
+        )
+        self.full_swing = 0.77  # pendulum speed from which the pump uses its full speed [rad/s]
         self.catch_cost = 0.6  # below which the regulator takes over [s]
-        self.fall_cost = 2.4  # above which it gives up [s]
+        self.fall_cost = 2.4  # above which the arm swings again [s]
+
+        from scipy.linalg import solve_continuous_are  # slow to import, and only this term needs it
 
         self._check()
         A, B = robot.linearize(robot.home, np.zeros(2), np.zeros(1))
@@ -44,12 +51,16 @@ class Balance(Term):
         self.supply = np.array([robot.config.joints[robot.joint_names[0]].motor.supply, 0.0])  # [V]
         self.reset()
 
+    @classmethod
+    def from_settings(cls, robot: Robot, settings: 'Settings') -> 'Balance':
+        return cls(robot)
+
     def reset(self) -> None:
-        """Forget the past; the next state decides whether to swing or to balance."""
+        """Discard the past; the next state decides whether to swing or to balance."""
         self.mode: Literal['swing', 'balance'] = 'swing'
 
-    def torque(self, moment: Moment) -> Array:
-        return self.drive(moment.q, moment.v)
+    def torque(self, state: TermInputs) -> Array:
+        return self.drive(state.q, state.v)
 
     def drive(self, q: Array, v: Array) -> Array:
         """Torque [N m] over joint_names for one control period, 0 on the pendulum; q [rad], v [rad/s]."""
@@ -110,7 +121,7 @@ class Balance(Term):
         return float(-self.robot.gravity_torque(self.robot.home + np.array([0.0, pi / 2]))[1])
 
     def _check(self) -> None:
-        """Refuse a robot that is not a driven joint with a free pendulum on it, upright at home."""
+        """Refuse a robot that is not a driven joint with a free pendulum, upright at home."""
         robot = self.robot
         driven = [joint.driven for joint in robot.config.joints.values()]
         if driven != [True, False] or robot.config.command_unit != 'voltage':

@@ -1,44 +1,75 @@
-"""Computed torque: the robot follows its reference as a unit mass on a spring and damper would."""
+"""Computed torque: each joint follows its reference like a unit mass on a spring and damper."""
+
+from math import pi
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ...arrays import Array
+from ...errors import InputError
 from ...robot.model import Robot
-from .term import Moment, Term
+from ..parameters import Parameter
+from .term import Term, TermInputs, register_term
+
+if TYPE_CHECKING:
+    from ..settings import Settings
 
 
+@register_term
 class ComputedTorque(Term):
     """A (a_d + Kd (v_d - v) + Kp (q_d - q)) + C v + Q + feed-forward effort.
 
-    Where another part of the sum or the hardware gives Q, it is left out here, so that gravity counts once.
+    Q is left out where the term gravity or the hardware gives it, so that gravity counts once.
     """
 
     name = 'computed_torque'
+    parameters = (
+        Parameter(
+            'gains.bandwidth', 'number', 10 * pi, 'bandwidth of computed torque', 'rad/s', 0, 1e3, live=True
+        ),
+        Parameter('gains.damping_ratio', 'number', 1.0, 'its damping ratio', '1', 0, 10, live=True),
+        Parameter('gains.kp', 'per_joint', None, 'in place of the bandwidth', '1/s2', 0, 1e6, live=True),
+        Parameter('gains.kd', 'per_joint', None, 'together with gains.kp', '1/s', 0, 1e4, live=True),
+    )
 
     def __init__(self, robot: Robot, kp: Array, kd: Array, with_gravity: bool) -> None:
         self.kp = kp  # [1/s2]
         self.kd = kd  # [1/s]
         self._with_gravity = with_gravity
-        turns = [robot.urdf.joints[name].type == 'continuous' for name in robot.joint_names]
-        self._turns = np.array(turns) if any(turns) else None
+        continuous = [robot.urdf.joints[name].type == 'continuous' for name in robot.joint_names]
+        self._continuous = np.array(continuous) if any(continuous) else None
 
-    def adopt(self, other: Term) -> None:
-        assert isinstance(other, ComputedTorque)
+    @classmethod
+    def from_settings(cls, robot: Robot, settings: 'Settings') -> 'ComputedTorque':
+        elsewhere = 'gravity' in settings.terms or settings.hardware_compensates_gravity
+        return cls(robot, *gains(robot, settings), with_gravity=not elsewhere)
+
+    def adopt(self, other: 'ComputedTorque') -> None:
         self.kp, self.kd = other.kp, other.kd
 
-    def torque(self, moment: Moment) -> Array:
-        dynamics = moment.dynamics
-        error = moment.q_d - moment.q
-        if self._turns is not None:  # the short way round
-            error = np.where(self._turns, np.remainder(error + np.pi, 2 * np.pi) - np.pi, error)
+    def torque(self, state: TermInputs) -> Array:
+        dynamics, reference = state.dynamics, state.reference
+        error = reference.q - state.q
+        if self._continuous is not None:  # the short way round
+            error = np.where(self._continuous, np.remainder(error + pi, 2 * pi) - pi, error)
         error *= self.kp
-        a = moment.v_d - moment.v
+        a = reference.v - state.v
         a *= self.kd
         a += error
-        a += moment.a_d
+        a += reference.a
         torque = dynamics.A.dot(a)
         torque += dynamics.bias
-        torque += moment.effort_d
+        torque += reference.effort
         if not self._with_gravity:
             torque -= dynamics.gravity
         return torque
+
+
+def gains(robot: Robot, settings: 'Settings') -> tuple[Array, Array]:
+    """Kp [1/s2] and Kd [1/s] over joint_names."""
+    if (settings.gains_kp is None) != (settings.gains_kd is None):
+        raise InputError('gains.kp and gains.kd go together; give both, or bandwidth and damping_ratio')
+    if settings.gains_kp is None:
+        w = settings.per_joint('gains.bandwidth', robot)
+        return w**2, 2 * settings.per_joint('gains.damping_ratio', robot) * w
+    return settings.per_joint('gains.kp', robot), settings.per_joint('gains.kd', robot)

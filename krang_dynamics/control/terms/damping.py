@@ -1,20 +1,34 @@
-"""Damping: gravity compensation alone lets a robot drift."""
+"""Joint damping: under gravity compensation alone a robot drifts."""
+
+from typing import TYPE_CHECKING
 
 from ...arrays import Array
-from .term import Moment, Term
+from ...robot.model import Robot
+from ..parameters import Parameter
+from .term import Term, TermInputs, register_term
+
+if TYPE_CHECKING:
+    from ..settings import Settings
 
 
+@register_term
 class Damping(Term):
     """-D v, D [N m s/rad] per joint."""
 
     name = 'damping'
+    parameters = (
+        Parameter('damping', 'per_joint', 0.0, 'damping of the term damping', 'N m s/rad', 0, 1e6, live=True),
+    )
 
     def __init__(self, damping: Array) -> None:
         self.damping = damping
 
-    def adopt(self, other: Term) -> None:
-        assert isinstance(other, Damping)
+    @classmethod
+    def from_settings(cls, robot: Robot, settings: 'Settings') -> 'Damping':
+        return cls(settings.per_joint('damping', robot))
+
+    def adopt(self, other: 'Damping') -> None:
         self.damping = other.damping
 
-    def torque(self, moment: Moment) -> Array:
-        return -self.damping * moment.v
+    def torque(self, state: TermInputs) -> Array:
+        return -self.damping * state.v

@@ -1,19 +1,30 @@
 """Gravity compensation."""
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from ...arrays import Array
-from .term import Moment, Term
+from ...robot.model import Robot
+from .term import Term, TermInputs, register_term
+
+if TYPE_CHECKING:
+    from ..settings import Settings
 
 
-class Gravity(Term):
-    """Q(q), [krang] eq. 5, or nothing where the hardware compensates it already."""
+@register_term
+class GravityCompensation(Term):
+    """Q(q), [krang] eq. 5; zero where the hardware compensates gravity already."""
 
     name = 'gravity'
 
     def __init__(self, hardware_compensates: bool = False) -> None:
         self._hardware_compensates = hardware_compensates
 
-    def torque(self, moment: Moment) -> Array:
-        gravity = moment.dynamics.gravity
+    @classmethod
+    def from_settings(cls, robot: Robot, settings: 'Settings') -> 'GravityCompensation':
+        return cls(settings.hardware_compensates_gravity)
+
+    def torque(self, state: TermInputs) -> Array:
+        gravity = state.dynamics.gravity
         return np.zeros_like(gravity) if self._hardware_compensates else gravity

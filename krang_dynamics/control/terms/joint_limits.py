@@ -1,15 +1,21 @@
-"""A soft field before the joint limits: it only takes energy, so it can never kick."""
+"""A soft field before the joint limits; it only takes energy, so it cannot push the robot."""
+
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ...arrays import Array
 from ...robot.model import Robot
-from .term import Moment, Term
+from .term import Term, TermInputs, register_term
+
+if TYPE_CHECKING:
+    from ..settings import Settings
 
 ZONE = 0.2  # width of the field [rad]
 TIME = 0.05  # in which it stops a joint at the limit itself [s]
 
 
+@register_term
 class JointLimits(Term):
     """-d(q) v while moving towards a near limit; d rises from 0 at the edge to A_ii / TIME at the limit."""
 
@@ -18,12 +24,16 @@ class JointLimits(Term):
     def __init__(self, robot: Robot) -> None:
         self._lower, self._upper = robot.lower, robot.upper
         self._near_lower, self._near_upper = robot.lower + ZONE, robot.upper - ZONE
-        self._none = np.zeros(robot.nv)
-        self._none.flags.writeable = False  # handed out at every step
+        self._zero = np.zeros(robot.nv)
+        self._zero.flags.writeable = False  # returned at every step
 
-    def torque(self, moment: Moment) -> Array:
-        if not np.count_nonzero((moment.q < self._near_lower) | (moment.q > self._near_upper)):
-            return self._none
-        towards = np.where(moment.v > 0, self._upper - moment.q, moment.q - self._lower)
-        depth = np.clip(1.0 - towards / ZONE, 0.0, 1.0)
-        return np.asarray(-(depth**2) * np.diag(moment.dynamics.A) / TIME * moment.v)
+    @classmethod
+    def from_settings(cls, robot: Robot, settings: 'Settings') -> 'JointLimits':
+        return cls(robot)
+
+    def torque(self, state: TermInputs) -> Array:
+        if not np.count_nonzero((state.q < self._near_lower) | (state.q > self._near_upper)):
+            return self._zero
+        distance = np.where(state.v > 0, self._upper - state.q, state.q - self._lower)
+        depth = np.clip(1.0 - distance / ZONE, 0.0, 1.0)
+        return np.asarray(-(depth**2) * np.diag(state.dynamics.A) / TIME * state.v)

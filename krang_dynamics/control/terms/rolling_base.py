@@ -1,15 +1,21 @@
 """Rolling base: a platform follows (x, y, heading) on wheels that cannot move sideways."""
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from ...arrays import Array
 from ...errors import InputError
 from ...robot.model import Robot
-from .term import Moment, Term
+from .term import Term, TermInputs, register_term
+
+if TYPE_CHECKING:
+    from ..settings import Settings
 
 KP, KD = 6.4, 8.8  # published gains: poles at -0.8 and -8 [1/s2], [1/s]
 
 
+@register_term
 class RollingBase(Term):
     """Computed torque in task space through the rolling constraints, [otbot] section 8.
 
@@ -29,16 +35,20 @@ class RollingBase(Term):
                 f'{robot.name} is no rolling base: it needs as many constraints as motors and passive joints'
             )
 
-    def torque(self, moment: Moment) -> Array:
-        task, robot = self._task, moment.dynamics.robot
+    @classmethod
+    def from_settings(cls, robot: Robot, settings: 'Settings') -> 'RollingBase':
+        return cls(robot)
+
+    def torque(self, state: TermInputs) -> Array:
+        task, robot, reference = self._task, state.dynamics.robot, state.reference
         a = np.zeros(robot.nv)
         a[task] = (
-            moment.a_d[task]
-            + self.kd * (moment.v_d[task] - moment.v[task])
-            + self.kp * (moment.q_d[task] - moment.q[task])
+            reference.a[task]
+            + self.kd * (reference.v[task] - state.v[task])
+            + self.kp * (reference.q[task] - state.q[task])
         )
-        J, bias = robot.constraint_jacobian(moment.q), robot.constraint_bias(moment.q, moment.v)
+        J, bias = robot.constraint_jacobian(state.q), robot.constraint_bias(state.q, state.v)
         a[self._motors] = -np.linalg.solve(J[:, self._motors], J[:, task] @ a[task] + bias)
         torque = np.zeros(robot.nv)
-        torque[self._motors] = robot.motor_torque(moment.q, moment.v, a, friction=True)
+        torque[self._motors] = robot.motor_torque(state.q, state.v, a, friction=True)
         return torque

@@ -1,40 +1,115 @@
-"""What a torque term is: one method from the present moment to a torque."""
+"""A control term: one method from the present state to a torque, and a registry of terms by name."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from importlib.metadata import entry_points
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from ...arrays import Array
+from ...errors import InputError, UnknownNameError
+from ...robot.model import Robot
+from ...safety.modes import Fault
 from ..dynamics import Dynamics
+from ..parameters import Parameter
+
+if TYPE_CHECKING:
+    from ..settings import Settings
+
+ENTRY_POINTS = 'krang_dynamics.terms'  # group in which other packages offer terms
 
 
 @dataclass(slots=True)
-class Moment:
-    """The state and its reference at one step, all over joint_names; shared by all terms, changed by none."""
+class ReferencePoint:
+    """The reference at one step, over joint_names."""
+
+    q: Array  # [rad]
+    v: Array  # [rad/s]
+    a: Array  # [rad/s2]
+    effort: Array  # feed-forward [N m]
+
+
+@dataclass(slots=True)
+class TermInputs:
+    """State and reference at one step, over joint_names; all terms share it and none changes it."""
 
     time: float  # steady [s]
     dt: float  # since the last step [s]
     q: Array  # [rad]
     v: Array  # [rad/s]
-    q_d: Array  # reference
-    v_d: Array
-    a_d: Array
-    effort_d: Array  # feed-forward [N m]
+    reference: ReferencePoint
     applied: Array  # the torque commanded since the last step [N m]
-    friction: Array  # Gamma_f(v), as the robot's model has it [N m]
+    friction: Array  # Gamma_f(v) of the robot's model [N m]
     dynamics: Dynamics
 
 
 class Term(ABC):
     """A part of the torque that goes to the motors."""
 
-    name: str
+    name: ClassVar[str]  # in the parameter `terms`
+    parameters: ClassVar[tuple[Parameter, ...]] = ()  # rows that this term adds to the table
+    takes: ClassVar[tuple[type, ...]] = ()  # kinds of samples that it wants, such as WrenchSample
+    needs_coriolis: ClassVar[bool] = False  # whether it reads dynamics.C
+
+    external: Array | None = None  # estimated torque of the surroundings [N m], where the term has one
+    contact = 'none'  # what that torque means: none, contact or collision
+
+    @classmethod
+    @abstractmethod
+    def from_settings(cls, robot: Robot, settings: 'Settings') -> 'Term':
+        """The term for a robot; InputError where the settings do not fit."""
 
     @abstractmethod
-    def torque(self, moment: Moment) -> Array:
-        """Torque [N m] over joint_names, in an array that nobody will change."""
+    def torque(self, state: TermInputs) -> Array:
+        """Torque [N m] over joint_names, in an array that is not changed afterwards."""
+
+    def take(self, sample: Any, now: float) -> str | None:
+        """Use a sample of a kind in `takes` from now [s] on; the reason where it is refused."""
+        return f'{self.name} takes no {type(sample).__name__}'
+
+    def fault(self) -> Fault | None:
+        """A reason to stop that the last torque() found."""
+        return None
 
     def reset(self) -> None:  # noqa: B027
-        """Forget the past, as at enable; terms without a past have nothing to forget."""
+        """Discard the past, as at enable."""
 
-    def adopt(self, other: 'Term') -> None:  # noqa: B027
-        """Take over the settings of another term of the same kind, and keep one's own past."""
+    def adopt(self, other: Any) -> None:  # noqa: B027
+        """Take the settings of another term of the same class, and keep the past."""
+
+
+TermType = TypeVar('TermType', bound=type[Term])
+_registry: dict[str, type[Term]] = {}
+
+
+def register_term(term: TermType) -> TermType:
+    """Class decorator: make a term available under its name in the parameter `terms`."""
+    name = getattr(term, 'name', '')
+    if not name.isidentifier():
+        raise InputError(f'term {term.__name__}: name is {name!r}; it must be a word such as my_term')
+    known = _registry.get(name)
+    if known is not None and (known.__module__, known.__qualname__) != (term.__module__, term.__qualname__):
+        raise InputError(f'term {name!r} is registered already, by {known.__module__}; choose another name')
+    _registry[name] = term
+    return term
+
+
+def registered_terms() -> dict[str, type[Term]]:
+    """All terms by name: those of this package and those that were registered from outside."""
+    return dict(_registry)
+
+
+def load_entry_points() -> None:
+    """Import the terms that installed packages offer in the group krang_dynamics.terms."""
+    for entry in entry_points(group=ENTRY_POINTS):
+        entry.load()
+
+
+def build_terms(robot: Robot, settings: 'Settings') -> list[Term]:
+    """The terms of the parameter `terms`, in its order."""
+    names = settings.terms
+    for name in names:
+        if name not in _registry:
+            raise UnknownNameError('term', name, _registry)
+    if not names or len(set(names)) < len(names):
+        raise InputError(f'terms is {list(names)}; name each term once, and at least one')
+    return [_registry[name].from_settings(robot, settings) for name in names]

@@ -3,17 +3,21 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import inf, sqrt
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from ...arrays import Array, joint_vector
-from ...errors import InputError, UnknownNameError
+from ...errors import ConfigError, InputError, UnknownNameError
 from ...robot.model import Robot
 from ..dynamics import Dynamics
-from .term import Moment, Term
+from ..parameters import Parameter
+from .term import Term, TermInputs, register_term
 
-FADE = 0.2  # time in which the wrench of a silent source is taken back [s]
+if TYPE_CHECKING:
+    from ..settings import Settings
+
+FADE = 0.2  # time in which a wrench fades out after its timeout [s]
 AXES = ('fx', 'fy', 'fz', 'mx', 'my', 'mz')
 Convention = Literal['applied_by_robot', 'applied_on_robot']
 
@@ -36,26 +40,43 @@ class WrenchSample:
 
 @dataclass
 class WrenchSettings:
-    """How to read one end effector's wrench; the sign has no default."""
+    """Sign convention and limits of one end effector's wrench; the convention has no default."""
 
     convention: Convention
     max_force: float = inf  # [N]
     max_moment: float = inf  # [N m]
 
     def applied(self, f: Array) -> Array:
-        """What the robot shall apply for a wrench f as it came: within the norms, signed; a new array."""
+        """The wrench that the robot shall apply for a received f: limited in norm, signed, a new array."""
         f = f.copy() if self.convention == 'applied_by_robot' else -f
         if self.max_force < inf:
-            _shorten(f[:3], self.max_force)
+            _limit_norm(f[:3], self.max_force)
         if self.max_moment < inf:
-            _shorten(f[3:], self.max_moment)
+            _limit_norm(f[3:], self.max_moment)
         return f
 
 
+@register_term
 class Wrench(Term):
-    """The torque of all wrenches; one whose source has been silent for `timeout` fades out."""
+    """The torque of all wrenches; one that is not renewed for `timeout` fades out."""
 
     name = 'wrench'
+    takes = (WrenchSample,)
+    parameters = (
+        Parameter(
+            'wrench.<frame>.convention', 'text', None, 'who applies the force; no default',
+            choices=('applied_by_robot', 'applied_on_robot'),
+        ),
+        Parameter(
+            'wrench.<frame>.max_force', 'number', None, 'a larger force is scaled down', 'N', 0, 1e6,
+            live=True,
+        ),
+        Parameter(
+            'wrench.<frame>.max_moment', 'number', None, 'a larger moment is scaled down', 'N m', 0, 1e6,
+            live=True,
+        ),
+        Parameter('wrench_timeout', 'number', 0.1, 'an older wrench fades out', 's', 1e-3, 60, live=True),
+    )  # fmt: skip
 
     def __init__(self, robot: Robot, settings: Mapping[str, WrenchSettings], timeout: float) -> None:
         for frame, setting in settings.items():
@@ -74,6 +95,19 @@ class Wrench(Term):
         # By end effector: the wrench that the robot shall apply, its frame_id, its arrival [s].
         self._samples: dict[str, tuple[Array, str, float]] = {}
 
+    @classmethod
+    def from_settings(cls, robot: Robot, settings: 'Settings') -> 'Wrench':
+        frames = settings.frames('wrench')
+        wrenches = {
+            frame: WrenchSettings(**values) for frame, values in frames.items() if 'convention' in values
+        }
+        if not wrenches:
+            name = f'wrench.{next(iter(frames), "<frame>")}.convention'
+            raise ConfigError(
+                f'terms has wrench, so {name} must be applied_by_robot or applied_on_robot; it has no default'
+            )
+        return cls(robot, wrenches, settings.wrench_timeout)
+
     def take(self, sample: WrenchSample, now: float) -> str | None:
         """Use a new wrench from now [s] on; the reason where it is refused."""
         if sample.frame not in self.settings:
@@ -91,17 +125,16 @@ class Wrench(Term):
     def reset(self) -> None:
         self._samples.clear()
 
-    def adopt(self, other: Term) -> None:
-        assert isinstance(other, Wrench)
+    def adopt(self, other: 'Wrench') -> None:
         self.settings, self.timeout = other.settings, other.timeout
 
-    def torque(self, moment: Moment) -> Array:
-        torque = np.zeros(len(moment.q))
+    def torque(self, state: TermInputs) -> Array:
+        torque = np.zeros(len(state.q))
         for frame, (f, frame_id, arrival) in self._samples.items():
-            silent = moment.time - arrival - self.timeout
-            share = 1.0 if silent <= 0 else max(0.0, 1.0 - silent / FADE)
+            late = state.time - arrival - self.timeout
+            share = 1.0 if late <= 0 else max(0.0, 1.0 - late / FADE)
             if share > 0:
-                torque += _torque(moment.dynamics, frame, f if share == 1.0 else share * f, frame_id)
+                torque += _torque(state.dynamics, frame, f if share == 1.0 else share * f, frame_id)
         return torque
 
 
@@ -116,7 +149,7 @@ def _torque(dynamics: Dynamics, frame: str, f: Array, frame_id: str) -> Array:
     return np.concatenate([force, moment]) @ dynamics.jacobian(frame)
 
 
-def _shorten(x: Array, largest: float) -> None:
+def _limit_norm(x: Array, largest: float) -> None:
     """Scale x in place to at most `largest`, in its own direction."""
     length = sqrt(x.dot(x))
     if length > largest:

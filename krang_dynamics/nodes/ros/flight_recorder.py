@@ -66,14 +66,14 @@ class FlightRecorder:
         self._writing = self._write(self.path, sorted(self._kept, key=lambda entry: entry[1]))
         return None
 
-    def go_on(self, all_of_it: bool) -> None:
-        """Write some more, or the rest; a little at a time while a robot waits for torque."""
+    def write_some(self, whole: bool) -> None:
+        """Write the next messages, or all that are left; a few at a time while torque is in flight."""
         writing = self._writing
         if writing is None:
             return
         self._writing = None  # also where writing fails
         for count, _ in enumerate(writing, 1):
-            if count == AT_ONCE and not all_of_it:
+            if count == AT_ONCE and not whole:
                 self._writing = writing
                 return
 

@@ -1,82 +1,29 @@
-"""Joint states and commands as the bytes that DDS carries: read and written without message objects.
-
-A message object of 17 joints costs more than the step that it is for.
-"""
+"""Messages of which only some numbers change, written as serialized bytes without message objects."""
 
 import struct
 from typing import Any
 
 import numpy as np
-from rclpy.serialization import deserialize_message, serialize_message
-from sensor_msgs.msg import JointState
+from rclpy.serialization import serialize_message
+from std_msgs.msg import Float64MultiArray, MultiArrayDimension, MultiArrayLayout
 
 from ...arrays import Array
+from ...bags.io.command_message import UNKNOWN, Stamp, dimensions, time_label
 from ...errors import InputError
-from ...safety.joint_buffer import JointSamples
 
-LITTLE_ENDIAN = b'\x00\x01'  # the plain encoding that every vendor sends; others go the long way
-HEADER = 4  # bytes before the content, from which alignment counts
-_counts = struct.Struct('<I').unpack_from
+LITTLE_ENDIAN = b'\x00\x01'  # plain CDR
+HEADER = 4  # bytes of the encapsulation
 _stamp = struct.Struct('<iI')
 
 
-class JointStateReader:
-    """Reads sensor_msgs/JointState; lists of names that repeat are read once."""
-
-    def __init__(self) -> None:
-        self.stamp = (0, 0)  # of the last message [s, ns]
-        self._names: tuple[str, ...] = ()
-        self._encoded = b''  # the names as they were in the last message
-
-    def read(self, data: bytes, arrival: float) -> JointSamples:
-        """One message that came at `arrival` [s]; InputError where the bytes are none."""
-        try:
-            if data[:2] != LITTLE_ENDIAN:
-                return self._decoded(data, arrival)
-            self.stamp = seconds, nanoseconds = _stamp.unpack_from(data, HEADER)
-            start = HEADER + 12 + _counts(data, HEADER + 8)[0]  # behind frame_id
-            start += -start % 4
-            if self._encoded and data.startswith(self._encoded, start):
-                end = start + len(self._encoded)
-            else:
-                self._names, end = _read_names(data, start)
-                self._encoded = data[start:end]
-            position, end = _read_doubles(data, end)
-            velocity, end = _read_doubles(data, end)
-            effort, end = _read_doubles(data, end)
-        except (struct.error, ValueError) as error:
-            raise InputError(f'joint_states: the message cannot be read: {error}') from None
-        return JointSamples(self._names, position, velocity, effort, seconds + 1e-9 * nanoseconds, arrival)
-
-    def _decoded(self, data: bytes, arrival: float) -> JointSamples:
-        """The same the long way."""
-        try:
-            message = deserialize_message(data, JointState)
-        except Exception as error:  # of the middleware's own kind
-            raise ValueError(str(error)) from None
-        stamp = message.header.stamp
-        self.stamp = (stamp.sec, stamp.nanosec)
-        position, velocity, effort = map(np.array, (message.position, message.velocity, message.effort))
-        moment = stamp.sec + 1e-9 * stamp.nanosec
-        return JointSamples(tuple(message.name), position, velocity, effort, moment, arrival)
-
-
-def stamp_of(data: bytes) -> float:
-    """Stamp of a message that begins with a header [s], 0 where it cannot be read."""
-    if data[:2] != LITTLE_ENDIAN or len(data) < HEADER + _stamp.size:
-        return 0.0
-    seconds, nanoseconds = _stamp.unpack_from(data, HEADER)
-    return float(seconds + 1e-9 * nanoseconds)
-
-
 class Template:
-    """A message of which only some numbers change: made once, then these are exchanged.
+    """A message that is serialized once; after that only its numbers are replaced.
 
-    `fields` names lists of `count` doubles, or parts such as pose.pose.position, whose own numbers count.
+    `fields` names lists of `count` doubles, or parts such as pose.pose.position with doubles in them.
     """
 
     def __init__(self, message: Any, fields: str, count: int = 0) -> None:
-        # Numbers that stand nowhere else in a message; behind its end there may be anything.
+        # Numbers that occur nowhere else show where the fields are.
         marks = [_mark(message, field, count, 1000 * k) for k, field in enumerate(fields.split())]
         self._bytes = bytearray(serialize_message(message))
         firsts = [self._bytes.find(mark.tobytes()) for mark in marks]
@@ -96,8 +43,30 @@ class Template:
         return self.filled(*values)
 
 
+class CommandTemplate(Template):
+    """The command of some drivers; its labels are described in bags/io/command_message.py."""
+
+    def __init__(self, names: tuple[str, ...]) -> None:
+        layout = MultiArrayLayout(
+            dim=[MultiArrayDimension(label=label, size=n, stride=m) for label, n, m in dimensions(names)]
+        )
+        super().__init__(Float64MultiArray(layout=layout), 'data', len(names))
+        # The times are the last labels, whatever the names contain.
+        self._labels: list[slice] = []
+        end = len(self._bytes)
+        for _ in range(3):
+            end = self._bytes.rfind(UNKNOWN.encode(), 0, end)
+            self._labels.insert(0, slice(end, end + len(UNKNOWN)))
+
+    def labelled(self, times: tuple[Stamp, Stamp, Stamp], numbers: Array) -> bytes:
+        """The command with these numbers; times of the state answered, the step, and the node's clock."""
+        for place, time in zip(self._labels, times, strict=True):
+            self._bytes[place] = time_label(time).encode()
+        return self.filled(numbers)
+
+
 def _mark(message: Any, field: str, count: int, first: int) -> Array:
-    """Write numbers into a field that can be found again; a part's own, in their order, or a list's."""
+    """Write numbers that can be found again into a list, or into the doubles of a part, in their order."""
     *path, last = field.split('.')
     for name in path:
         message = getattr(message, name)
@@ -111,30 +80,3 @@ def _mark(message: Any, field: str, count: int, first: int) -> Array:
     for name, mark in zip(numbers, marks.tolist(), strict=False):
         setattr(part, name, mark)
     return marks
-
-
-def _read_names(data: bytes, start: int) -> tuple[tuple[str, ...], int]:
-    """Names, and where they end; `start` is the place of their count."""
-    names = []
-    count, place = _counts(data, start)[0], start + 4
-    for _ in range(count):
-        place += -place % 4
-        length, place = _counts(data, place)[0], place + 4
-        if place + length > len(data):
-            raise ValueError('a name is longer than the message')
-        names.append(data[place : place + length - 1].decode('utf-8', 'replace'))
-        place += length
-    return tuple(names), place
-
-
-def _read_doubles(data: bytes, place: int) -> tuple[Array, int]:
-    """A list of doubles, and where it ends."""
-    place += -place % 4
-    count, place = _counts(data, place)[0], place + 4
-    if count == 0:
-        return _NONE, place
-    place += (HEADER - place) % 8
-    return np.frombuffer(data, '<f8', count, place), place + 8 * count
-
-
-_NONE = np.zeros(0)

@@ -1,26 +1,46 @@
-"""What all nodes of the package have in common."""
+"""The base class of all nodes: parameters of the process, time, watchdog, warnings, and their duties."""
 
+from abc import ABC, abstractmethod
 from time import monotonic, sleep, time_ns
 from typing import Any
 
 from rclpy.clock import Clock, ClockType
 
-from ...control.control_time import ControlTime
+from ...bags.io.command_message import Stamp
+from ...control.session import ControlTime, seconds
 from .executor import drain
 from .ros_parameters import RosParameters
 
-QUIET = 1.0  # between two warnings of a kind about refused messages [s]
+WARNING_PERIOD = 1.0  # between two warnings of a kind about refused messages [s]
 MOST_KINDS = 50
 LONGEST_STOP = 3.8  # deactivate and signals end in the stop policy within 4 s [s]
+GIGA = 1_000_000_000
 
 
-class Shell:
-    """For a node to inherit beside rclpy's class: parameters of its process, its time, its warnings."""
+class NodeBase(ABC):
+    """To be inherited beside rclpy's Node or LifecycleNode. A subclass has three duties.
+
+    `watch` runs every few milliseconds, `report` every second, and `finish` at the end of the process.
+    """
 
     ros_parameters: RosParameters
     control_time: ControlTime
-    clock_now = 0.0  # the node's clock when now() was last asked [s]
-    _warned: dict[str, float]  # when each kind of refusal was last said [s]
+    steady = 0.0  # the steady clock when now() was called last [s]
+    time_ns = 0  # the controller's time when now() was called last [ns]
+    clock_ns = 0  # the node's clock then [ns]
+    _warned: dict[str, float]  # when each kind of refusal was last logged [s]
+
+    @abstractmethod
+    def watch(self) -> None:
+        """Check what no message would show: silence, timeouts, other publishers."""
+
+    @abstractmethod
+    def report(self) -> None:
+        """Publish diagnostics."""
+
+    @abstractmethod
+    def finish(self) -> None:
+        """Bring the robot to rest if torque is in flight; nothing is sent after it."""
 
     @property
     def is_sending(self) -> bool:
@@ -35,38 +55,47 @@ class Shell:
         values = self.ros_parameters.values
         return values['thread_priority'], values['lock_memory'], values['cpu_affinity'] or []
 
+    # -- time --------------------------------------------------------------------------------------------
+
     def begin_time(self: Any) -> None:
-        """Find out whether time is simulated, and forget what was said."""
+        """Find out whether time is simulated."""
         self._warned = {}
         self.control_time = ControlTime(bool(self.get_parameter('use_sim_time').value))
 
     def now(self: Any) -> float:
-        """The controller's time [s]; also looks at the node's clock."""
-        if self.control_time.is_simulated:
-            self.clock_now = self._clock_seconds()
-        else:
-            self.clock_now = time_ns() * 1e-9
-        return float(self.control_time.now(monotonic(), self.clock_now, self.is_sending))
+        """The controller's time [s], on whole nanoseconds; also reads the node's clock."""
+        is_simulated = self.control_time.is_simulated
+        self.clock_ns = self.get_clock().now().nanoseconds if is_simulated else time_ns()
+        self.steady = monotonic()
+        now = self.control_time.now(self.steady, seconds(self.clock_ns), self.is_sending)
+        self.time_ns = round(1e9 * now)
+        return seconds(self.time_ns)
+
+    @property
+    def clock_now(self) -> float:
+        """The node's clock when now() was called last [s]."""
+        return seconds(self.clock_ns)
 
     def arrival(self: Any, stamp: float) -> float:
-        """The time of a state that has just come [s]; its stamp may be ahead of the simulated clock."""
+        """The time of a state that was just received [s]; its stamp may be ahead of a simulated clock."""
         if self.control_time.is_simulated:
-            self.control_time.saw(stamp, self._clock_seconds())
+            self.control_time.take_stamp(stamp, seconds(self.get_clock().now().nanoseconds))
         return float(self.now())
 
-    def _clock_seconds(self: Any) -> float:
-        """The node's clock [s], rounded as stamps are: a state of now is neither before nor after it."""
-        seconds, nanoseconds = divmod(self.get_clock().now().nanoseconds, 10**9)
-        return float(seconds + 1e-9 * nanoseconds)
+    def step_times(self, answered: Stamp) -> tuple[Stamp, Stamp, Stamp]:
+        """Labels of a command: the state answered, the step's time, the node's clock."""
+        return answered, divmod(self.time_ns, GIGA), divmod(self.clock_ns, GIGA)
+
+    # -- watchdog and warnings ---------------------------------------------------------------------------
 
     def begin_watch(self: Any, period: float) -> None:
-        """Call watch() every `period` [s] and report() every second, also where simulated time stands."""
+        """Call watch() every `period` [s] and report() every second of the steady clock."""
         steady = Clock(clock_type=ClockType.STEADY_TIME)
         self.create_timer(period, self.watch, clock=steady)
         self.create_timer(1.0, self.report, clock=steady)
 
     def wait_for_stop(self: Any, longest: float = LONGEST_STOP) -> None:
-        """Go on until no torque is in flight, at most so long [s].
+        """Continue until no torque is in flight, at most so long [s].
 
         For callbacks, which block the executor: messages are taken directly.
         """
@@ -77,9 +106,9 @@ class Shell:
             sleep(0.0005)
 
     def warn_of_refusal(self: Any, reason: str) -> None:
-        """Say it, but not at the rate of the messages; what comes before the colon is its kind."""
+        """Log a refusal, at most once per second and kind; the kind is the text before the colon."""
         now, kind = monotonic(), reason.partition(':')[0]
-        if now - self._warned.get(kind, -QUIET) >= QUIET:
+        if now - self._warned.get(kind, -WARNING_PERIOD) >= WARNING_PERIOD:
             if len(self._warned) >= MOST_KINDS:
                 self._warned.clear()
             self._warned[kind] = now

@@ -1,9 +1,9 @@
-"""The life of a node's process: start, signals, and an end that runs the stop policy."""
+"""A node as a process: start, signals, and an end that runs the stop policy."""
 
 import signal
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import rclpy
 from rclpy.executors import ExternalShutdownException
@@ -14,18 +14,7 @@ from .executor import make_executor
 from .realtime import set_up
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
-LONGEST_WAIT = 0.05  # after which a signal is seen, whatever else happens [s]
-
-
-class Stoppable(Protocol):
-    """A node that can bring its robot to rest."""
-
-    def executor_kind(self) -> str: ...
-
-    def real_time(self) -> tuple[int, bool, list[int]]: ...
-
-    def finish(self) -> None:
-        """Run the stop policy if torque is in flight; returns when nothing more will be sent."""
+LONGEST_WAIT = 0.05  # after which signals are checked [s]
 
 
 def run(make_node: Callable[[], Any], args: Sequence[str] | None = None) -> int:
@@ -37,7 +26,7 @@ def run(make_node: Callable[[], Any], args: Sequence[str] | None = None) -> int:
         signal.signal(number, lambda number, _: asked.append(number))
     try:
         node = make_node()
-    except Exception as error:  # a wrong parameter, most often: one line says it
+    except Exception as error:  # most often a wrong parameter: one line is enough
         print(f'{type(error).__name__}: {error}', file=sys.stderr)
         rclpy.try_shutdown()
         return 2
@@ -59,13 +48,13 @@ def _spin(node: Any, asked: list[int]) -> int:
     except KrangError as error:
         log.fatal(str(error))
         status = 2
-    except BaseException as error:  # whatever it is, the robot comes first
+    except BaseException as error:  # of any kind: the robot has to be stopped
         log.fatal(f'{type(error).__name__}: {error}; stopping')
         status = 1
     try:
         node.finish()
     finally:
-        for number in SIGNALS:  # the robot is at rest: nothing is left that a second ^C could hurry
+        for number in SIGNALS:  # the robot is at rest: a second ^C changes nothing
             signal.signal(number, signal.SIG_IGN)
         if asked:
             log.info(f'{signal.Signals(asked[0]).name}: stopped')

@@ -1,7 +1,9 @@
-"""Parameters on a ROS node: declared with description and range, checked, set together or not at all."""
+"""Parameters on a ROS node: declared with description and range, checked, set as a whole or not at all."""
 
+import os
 from collections.abc import Callable, Iterable, Mapping
 from math import isfinite
+from pathlib import Path
 from typing import Any
 
 from rcl_interfaces.msg import FloatingPointRange, ParameterDescriptor, SetParametersResult
@@ -9,10 +11,25 @@ from rclpy.exceptions import ParameterException
 from rclpy.node import Node
 from rclpy.parameter import Parameter as RosParameter
 
-from ...control.parameters import IN_WORDS, Parameter
+from ...control.parameters import Parameter
 from ...errors import InputError, KrangError, suggestion
 
 ROS_OWN = ('use_sim_time', 'start_type_description_service')
+FLIGHTS = str(Path(os.environ.get('ROS_HOME', '~/.ros')) / 'flights')
+# Rows of the process and of the node, in addition to those of the controller.
+PROCESS_PARAMETERS = (
+    Parameter(
+        'executor', 'text', 'static', 'what runs the callbacks', choices=('static', 'single', 'events')
+    ),
+    Parameter('thread_priority', 'integer', 0, 'SCHED_FIFO priority; 0: normal scheduling', '', 0, 99),
+    Parameter('lock_memory', 'flag', False, 'true: keep all memory from being swapped out'),
+    Parameter('cpu_affinity', 'integers', None, 'CPUs that the process may use; default: all', '', 0, 1023),
+)
+NODE_PARAMETERS = (
+    *PROCESS_PARAMETERS,
+    Parameter('publish_terms', 'flag', False, 'true: publish each term and the reference'),
+    Parameter('flight_recorder', 'text', FLIGHTS, 'folder for recordings of faults; empty: none'),
+)
 Apply = Callable[[Mapping[str, Any]], None]  # puts new values in force, or raises KrangError
 
 
@@ -51,19 +68,19 @@ class RosParameters:
     def _declared(self, parameter: Parameter) -> Any:
         """The value that was given, or the default; an earlier try may have declared it."""
         if not self._node.has_parameter(parameter.name):
-            self._node.declare_parameter(parameter.name, parameter.default, _descriptor(parameter))
+            self._node.declare_parameter(parameter.name, _for_ros(parameter.default), _descriptor(parameter))
         return self._node.get_parameter(parameter.name).value
 
     def unknown(self) -> list[str]:
-        """A sentence about every name that was given and means nothing."""
+        """A message about every given name that is no parameter."""
         known = [*self._known, *ROS_OWN]
-        strangers = [n for n in self.given if n not in known and not n.startswith('qos_overrides')]
-        return [f'there is no parameter {name!r}{suggestion(name, known)}' for name in strangers]
+        unknown = [n for n in self.given if n not in known and not n.startswith('qos_overrides')]
+        return [f'there is no parameter {name!r}{suggestion(name, known)}' for name in unknown]
 
     def show(self, in_force: Mapping[str, Any]) -> None:
-        """Let parameters that were not given say which value is in force; the robot's own go on to count."""
+        """Let parameters that were not given show the value in force; the robot's value stays in force."""
         unset = [
-            RosParameter(name, value=value)
+            RosParameter(name, value=_for_ros(value))
             for name, value in in_force.items()
             if self.values.get(name) is None and self._node.has_parameter(name)
         ]
@@ -100,14 +117,9 @@ class RosParameters:
 
 
 def _descriptor(parameter: Parameter) -> ParameterDescriptor:
-    words = parameter.description
-    if parameter.kind == 'per_joint':
-        words += f'; {IN_WORDS[parameter.kind]}'
-    descriptor = ParameterDescriptor(description=words)
-    # Types are checked by the parameter itself: a 1 will do for a 1.0, and None is the robot's own value.
+    descriptor = ParameterDescriptor(description=parameter.text)
+    # Parameter.checked() checks the type: 1 is accepted for 1.0, and None means the robot's own value.
     descriptor.dynamic_typing = True
-    if parameter.choices:
-        descriptor.additional_constraints = f'one of {", ".join(parameter.choices)}'
     if (
         isfinite(parameter.low)
         and isfinite(parameter.high)
@@ -120,5 +132,9 @@ def _descriptor(parameter: Parameter) -> ParameterDescriptor:
 
 
 def _plain(value: Any) -> Any:
-    """Arrays of rclpy as lists, so that they can be compared and written down."""
+    """Arrays of rclpy as lists, which can be compared and written as JSON."""
     return value if value is None or isinstance(value, (str, bool, int, float)) else list(value)
+
+
+def _for_ros(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value

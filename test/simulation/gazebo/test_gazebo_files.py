@@ -13,7 +13,11 @@ from simulation.driving import one_joint
 from simulation.tractor import tractor
 
 import krang_dynamics as kd
-from krang_dynamics.simulation.gazebo.gazebo_files import effort_joints, rotorless_bandwidth, write_gazebo_files
+from krang_dynamics.simulation.gazebo.gazebo_files import (
+    effort_joints,
+    rotorless_bandwidth,
+    write_gazebo_files,
+)
 from krang_dynamics.simulation.gazebo.gazebo_model import CASTER, FAST, gazebo_urdf
 from krang_dynamics.simulation.gazebo.gazebo_world import gazebo_world
 

@@ -1,4 +1,4 @@
-"""The publishers of a controller: commands first, what is said about them afterwards."""
+"""Topics that a controller publishes: the command first, what explains it afterwards."""
 
 import numpy as np
 from rclpy.duration import Duration
@@ -6,24 +6,24 @@ from rclpy.lifecycle import LifecycleNode
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
+from ...bags.io.command_message import Stamp
+from ...bags.io.joint_state_codec import JointStateWriter
 from ...control.controller import Outputs, TorqueController
 from . import qos
-from .command_message import CommandTemplate, Stamp
-from .flight_recorder import FlightRecorder
-from .message_template import Template
+from .message_template import CommandTemplate
 
-LAST_WORDS = Duration(seconds=0.5)  # patience with drivers that do not listen
+FLUSH = Duration(seconds=0.5)  # longest wait for subscribers that do not acknowledge
 
 
-class Outbox:
-    """effort_commands and ~/torques; ~/external_torques with an observer; on request terms and reference.
+class ControllerTopics:
+    """effort_commands and ~/torques; ~/external_torques with an observer; optionally terms and reference.
 
-    All are silent unless the node is active.
+    Nothing is published unless the node is active.
     """
 
     def __init__(self, node: LifecycleNode, controller: TorqueController, with_terms: bool) -> None:
-        names, drivers = controller.command_joints, controller.drivers.names
-        self._rows = np.array([controller.robot.joint_names.index(name) for name in names], dtype=np.intp)
+        names, joints = controller.command_joints, controller.robot.joint_names
+        self._rows = np.array([joints.index(name) for name in names], dtype=np.intp)
         self._commands = node.create_lifecycle_publisher(Float64MultiArray, 'effort_commands', qos.COMMANDS)
         self._torques = node.create_lifecycle_publisher(JointState, '~/torques', qos.RELIABLE)
         self._terms = {
@@ -33,26 +33,26 @@ class Outbox:
         self._external = node.create_lifecycle_publisher(JointState, '~/external_torques', qos.RELIABLE)
         self._reference = node.create_lifecycle_publisher(JointState, '~/reference', qos.RELIABLE)
         self._with_terms = with_terms
-        others = (self._torques, self._external, self._reference, *self._terms.values())
-        self.publishers = [self._commands, *others]
+        self.publishers = [
+            self._commands, self._torques, self._external, self._reference, *self._terms.values(),
+        ]  # fmt: skip
         self.command_topic = self._commands.topic_name
         self.torque_topic = self._torques.topic_name
-        self._command = CommandTemplate(drivers)
-        self._torque = Template(JointState(name=list(names)), 'effort', len(names))
-        joints, n = list(controller.robot.joint_names), controller.robot.nv
-        self._term = Template(JointState(name=joints), 'effort', n)
-        self._desired = Template(JointState(name=joints), 'position velocity', n)
+        self._command = CommandTemplate(controller.drivers.names)
+        self._torque = JointStateWriter(names, ('effort',))
+        self._term = JointStateWriter(joints, ('effort',))
+        self._desired = JointStateWriter(joints, ('position', 'velocity'))
 
-    def send(self, outputs: Outputs, stamp: Stamp) -> bytes | None:
-        """Publish the command, with the stamp of the state that caused it; the message, None without one."""
+    def send(self, outputs: Outputs, times: tuple[Stamp, Stamp, Stamp]) -> bytes | None:
+        """Publish the command, labelled with state, step and clock; its bytes, None without a command."""
         if outputs.command is None:
             return None
-        command = self._command.answering(stamp, outputs.command)
+        command = self._command.labelled(times, outputs.command)
         self._commands.publish(command)
         return command
 
-    def tell(self, outputs: Outputs, stamp: Stamp) -> bytes:
-        """Publish the same in N m, and its terms, with that stamp."""
+    def explain(self, outputs: Outputs, stamp: Stamp) -> bytes:
+        """Publish the command in N m, terms, reference and external torque, with the state's stamp."""
         assert outputs.torque is not None
         torque = self._torque.stamped(stamp, outputs.torque[self._rows])
         self._torques.publish(torque)
@@ -66,9 +66,5 @@ class Outbox:
         return torque
 
     def flush(self) -> None:
-        """Wait until the last command has arrived: a process that ends takes its messages along."""
-        self._commands.wait_for_all_acked(LAST_WORDS)
-
-    def announce(self, recorder: FlightRecorder) -> None:
-        recorder.add_topic(self.command_topic, Float64MultiArray)
-        recorder.add_topic(self.torque_topic, JointState)
+        """Wait until the last command has arrived: the end of a process discards its messages."""
+        self._commands.wait_for_all_acked(FLUSH)

@@ -1,0 +1,54 @@
+"""std_msgs/Float64MultiArray as a command: its labels name the drivers, the state answered, and the step.
+
+layout.dim[0].label has the drivers' names, [1] the stamp of the state that the command answers, [2] the
+time of the step (steady clock), [3] the node's clock at that step. Drivers may ignore all of them.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+TYPE = 'std_msgs/msg/Float64MultiArray'
+Stamp = tuple[int, int]  # seconds and nanoseconds
+UNKNOWN = '0000000000.000000000'  # every label of a time has this length
+
+
+def time_label(stamp: Stamp) -> str:
+    """A time as text of fixed length; UNKNOWN where the numbers are no time."""
+    seconds, nanoseconds = stamp
+    is_time = 0 <= seconds < 10**10 and nanoseconds < 10**9
+    return f'{seconds:010d}.{nanoseconds:09d}' if is_time else UNKNOWN
+
+
+def nanoseconds_of(label: str) -> int | None:
+    """The time of a label [ns]; None where there is none."""
+    seconds, point, rest = label.partition('.')
+    if not point or len(rest) != 9 or not (seconds + rest).isdecimal() or label == UNKNOWN:
+        return None
+    return int(seconds) * 1_000_000_000 + int(rest)
+
+
+def dimensions(names: Sequence[str], times: Sequence[str] = (UNKNOWN,) * 3) -> list[tuple[str, int, int]]:
+    """Label, size and stride of every dimension."""
+    n = len(names)
+    return [(','.join(names), n, n), *((label, 1, 1) for label in times)]
+
+
+def names_of(command: Any) -> str:
+    """The drivers' names in the order of the numbers, separated by commas; empty where there are none."""
+    return _label(command, 0)
+
+
+def answers(command: Any, stamp: Stamp) -> bool:
+    """Whether a command answers the state of this stamp, or has no stamp."""
+    return _label(command, 1) in ('', time_label(stamp))
+
+
+def step_of(command: Any) -> tuple[int, int, int] | None:
+    """Stamp answered, step time and node's clock of a command [ns]; None where it has no step."""
+    stamp, step, clock = (nanoseconds_of(_label(command, i)) for i in (1, 2, 3))
+    return None if step is None or clock is None else (stamp or 0, step, clock)
+
+
+def _label(command: Any, index: int) -> str:
+    dimension = command.layout.dim
+    return str(dimension[index].label) if len(dimension) > index else ''

@@ -1,0 +1,168 @@
+"""One controller with everything around its step: messages, time, watchdog and requests, without ROS."""
+
+from math import inf
+from typing import Any
+
+from ..errors import InputError
+from ..robot.model import Robot
+from ..safety.joint_buffer import JointSamples
+from .controller import Inputs, Outputs, TorqueController
+from .request_queue import RequestQueue
+from .sensors import ImuSample, OdomSample
+from .settings import Settings
+from .state_collector import StateCollector
+from .terms.wrench import WrenchSample
+
+PERIOD = 0.01  # longest time between two steps while active [s]
+AHEAD = 1.0  # by which a state may be ahead of a simulated clock [s]
+BACKSTOP = 2.0  # a simulated clock that stands still for so long no longer counts [s]
+
+
+class Session:
+    """What a node does around `TorqueController.step`; node, replay, simulation and tests all use it.
+
+    It reads no clock: the steady time and the node's clock [s] come with every step.
+    """
+
+    def __init__(self, robot: Robot, settings: Settings) -> None:
+        self.controller = TorqueController(robot, settings)
+        self.is_active = False
+        self.other_publisher = False  # whether another publisher is on the command topic
+        self.answered = (0, 0)  # stamp of the newest joint state [s, ns]
+        self.followed = 0  # when the trajectory that was accepted last was received [ns]
+        self._collector = StateCollector(robot)
+        self._requests = RequestQueue()
+        self._enable_pending = False
+        self._stepped_at = -inf
+
+    @property
+    def is_sending(self) -> bool:
+        """Whether torque is in flight."""
+        return self.controller.safety.is_sending
+
+    @property
+    def is_enable_pending(self) -> bool:
+        """Whether auto_enable still has to enable the controller."""
+        return self._enable_pending
+
+    def activate(self) -> None:
+        """Step from now on; nothing is sent before enable."""
+        self.is_active = True
+        self._enable_pending = bool(self.controller.settings.auto_enable)
+
+    def deactivate(self) -> None:
+        """Step no more. The robot must be at rest."""
+        self.is_active = self._enable_pending = False
+
+    # -- inputs: each returns whether a step is due ------------------------------------------------------
+
+    def take_states(self, sample: JointSamples, stamp: tuple[int, int] = (0, 0)) -> bool:
+        """A joint state, and its stamp [s, ns] as the command will repeat it."""
+        if not self.is_active:
+            self._collector.forget_states()
+        self.answered = stamp
+        return self._collector.take_sample(sample) and self.is_active
+
+    def take_imu(self, sample: ImuSample) -> bool:
+        return self._collector.take_other('imu', sample) and self.is_active
+
+    def take_odom(self, sample: OdomSample) -> bool:
+        return self._collector.take_other('odom', sample) and self.is_active
+
+    def take_wrench(self, sample: WrenchSample) -> bool:
+        """A wrench; its age counts from the step that takes it."""
+        self._requests.take_wrench(sample)
+        return False
+
+    def take_trajectory(self, message: Any, received: int = 0) -> bool:
+        """A trajectory_msgs/JointTrajectory that was received at a time [ns]."""
+        if self.is_active:
+            self._requests.take_trajectory(message, received)
+        return False
+
+    def take_deadman(self, message: Any) -> bool:
+        """A heartbeat, std_msgs/Bool."""
+        self._requests.take_deadman(message)
+        return False
+
+    def take_emergency_stop(self, message: Any) -> bool:
+        """The emergency stop, std_msgs/Bool: true is pressed."""
+        self._requests.take_emergency_stop(message)
+        return False
+
+    # -- steps -------------------------------------------------------------------------------------------
+
+    def step(self, now: float, clock: float, **requests: Any) -> Outputs:
+        """One step with everything that was received; `requests` are further fields of Inputs."""
+        inputs = Inputs(now, clock, other_publisher=self.other_publisher, **requests)
+        self._collector.empty_into(inputs)
+        received = self._requests.empty_into(inputs)
+        outputs = self.controller.step(inputs)
+        self._stepped_at = now
+        if outputs.accepted:
+            self.followed = received
+        return outputs
+
+    def watch(self, now: float, clock: float) -> Outputs | None:
+        """The watchdog: a step where none was made for PERIOD, or where auto_enable is pending."""
+        if not self.is_active:
+            return None
+        if self._enable_pending and not self.other_publisher:
+            outputs = self.step(now, clock, enable=True)
+            self._enable_pending = not self.controller.safety.is_driving
+            return outputs
+        return self.step(now, clock) if now - self._stepped_at >= PERIOD else None
+
+    def enable(self, is_enabled: bool, now: float, clock: float) -> Outputs:
+        """The request of ~/enable."""
+        self._enable_pending = False
+        return self.step(now, clock, enable=is_enabled)
+
+    def change(self, settings: Settings, now: float, clock: float) -> Outputs:
+        """Put other live parameters in force, all or none; InputError where they are refused."""
+        outputs = self.step(now, clock, settings=settings)
+        if self.controller.settings != settings:
+            raise InputError('; '.join(outputs.refused))
+        return outputs
+
+
+class ControlTime:
+    """The controller's time: steady, or the simulated clock where there is one.
+
+    With torque in flight, a simulated clock that stands still for BACKSTOP continues at the pace of the
+    steady clock, so that timeouts and stops end also when the simulator dies.
+    """
+
+    def __init__(self, is_simulated: bool) -> None:
+        self.is_simulated = is_simulated
+        self._clock = -1.0  # what the clock showed when it last changed [s] ...
+        self._since = 0.0  # ... and the steady time of that [s]
+        self._newest = 0.0  # latest stamp of a state [s]
+        self._last = 0.0  # what the clock itself last showed [s]
+
+    def take_stamp(self, stamp: float, clock: float) -> None:
+        """A state was received, perhaps before the clock's own message of that time."""
+        if clock < stamp <= clock + AHEAD:
+            self._newest = stamp
+
+    def now(self, steady: float, clock: float, is_sending: bool) -> float:
+        """The time [s], from the steady clock and the node's clock.
+
+        Without torque in flight a simulated clock may stand still for any time.
+        """
+        if not self.is_simulated:
+            return steady
+        if clock < self._last:  # it was set back
+            self._newest = 0.0
+        self._last = clock
+        if clock < self._newest <= clock + AHEAD:
+            clock = self._newest
+        if clock != self._clock or not is_sending:
+            self._clock, self._since = clock, steady
+        return clock + max(0.0, steady - self._since - BACKSTOP)
+
+
+def seconds(nanoseconds: int) -> float:
+    """A time in s, rounded as stamps are, so that equal times compare equal."""
+    whole, rest = divmod(nanoseconds, 1_000_000_000)
+    return whole + 1e-9 * rest
