@@ -14,7 +14,7 @@ import pinocchio as pin
 from timing import median_costs
 
 import krang_dynamics as kd
-from krang_dynamics.cli import derive
+from krang_dynamics.cli import robot_equations
 from krang_dynamics.derivation.code_generation import c_source, python_module
 from krang_dynamics.derivation.engine import CasadiEngine
 from krang_dynamics.derivation.equations import derive as derive_equations
@@ -26,7 +26,8 @@ DOUBLES = ctypes.POINTER(ctypes.c_double)
 def run():
     robot = kd.load_robot('krang')
     numeric = evaluate(
-        derive_equations(derive.frames_of(robot, CasadiEngine(), True)), derive.drive_of(robot)
+        derive_equations(robot_equations.frames_of(robot, CasadiEngine(), True)),
+        robot_equations.drive_of(robot),
     )
     with tempfile.TemporaryDirectory() as folder:
         module = python_code(python_module(numeric, robot.name), Path(folder))

@@ -1,23 +1,46 @@
-"""`krang bench`: runs a benchmark of the folder bench/ and shows its rows."""
+"""`krang bench`: one benchmark of the folder bench/."""
 
+import argparse
 import importlib.util
 import json
 import sys
 from pathlib import Path
 from typing import Any
 
-from ..errors import InputError, UnknownNameError
+from ..errors import UnknownNameError
 from ..robot.library import share
 from ..text import number, table
+from .arguments import command_parser
+
+
+def add_parser(commands: Any) -> argparse.ArgumentParser:
+    parser = command_parser(
+        commands,
+        'bench',
+        'run a benchmark; only figures of the same run are comparable',
+        'krang bench tick --json tick.json',
+    )
+    parser.add_argument('name', help=', '.join(names()))
+    parser.add_argument('--json', metavar='FILE', help='write the figures as JSON')
+    return parser
+
+
+def run(options: argparse.Namespace) -> int:
+    from ..bags.io.files import write
+
+    rows = _rows(options.name)
+    print('\n'.join(table(list(rows[0]), [[_cell(value) for value in row.values()] for row in rows])))
+    write(options.json, json.dumps({options.name: rows}, indent=2))
+    return 0
 
 
 def names() -> list[str]:
-    """The benchmarks that exist: every file of bench/ that has a run()."""
+    """Every file of bench/ that has a run()."""
     return sorted(path.stem for path in (share() / 'bench').glob('*.py') if path.stem != 'timing')
 
 
-def run(name: str, json_file: str | None) -> None:
-    """Print the rows of one benchmark, and write them where asked."""
+def _rows(name: str) -> list[dict[str, Any]]:
+    """The rows that a benchmark yields; it may import its neighbours in bench/."""
     if name not in names():
         raise UnknownNameError('benchmark', name, names())
     folder = str(share() / 'bench')
@@ -28,15 +51,9 @@ def run(name: str, json_file: str | None) -> None:
         assert spec.loader is not None
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
-        rows: list[dict[str, Any]] = list(module.run())
+        return list(module.run())
     finally:
         sys.path.remove(folder)
-    print('\n'.join(table(list(rows[0]), [[_cell(value) for value in row.values()] for row in rows])))
-    if json_file:
-        try:
-            Path(json_file).write_text(json.dumps({name: rows}, indent=2), encoding='utf-8')
-        except OSError as error:
-            raise InputError(f'{json_file}: cannot be written: {error.strerror}') from error
 
 
 def _cell(value: Any) -> str:

@@ -1,1 +1,1 @@
-"""Demonstrations: a robot's scenario on real topics, and whether every bound of it held."""
+"""Scripted demonstrations on real topics, with criteria for their results. Importing this needs no ROS."""

@@ -1,4 +1,4 @@
-"""The picture at the end of a demonstration: angles, torques by term, errors, and the robot itself."""
+"""The plot of a demonstration: positions, torques by term, errors, and the robot."""
 
 from pathlib import Path
 from typing import Any
@@ -9,18 +9,18 @@ from ..arrays import Array
 from ..errors import InputError, KrangError
 from ..robot.model import Robot
 from ..viewer.animation import draw
-from .trace import Record
+from .demo_record import DemoRecord
 
-MOST_POINTS = 2000  # of a curve
-# The strong ones of ten hues, then their light ones: 17 joints can be told apart.
+MOST_POINTS = 2000  # per curve
+# Ten dark colours, then their light versions: enough to distinguish 17 joints.
 COLOURS = (
     '#1f77b4 #ff7f0e #2ca02c #d62728 #9467bd #8c564b #e377c2 #7f7f7f #bcbd22 #17becf '
     '#aec7e8 #ffbb78 #98df8a #ff9896 #c5b0d5 #c49c94 #f7b6d2 #c7c7c7 #dbdb8d #9edae5'
 ).split()
 
 
-def paint(robot: Robot, record: Record, errors: Array, file: str | Path) -> None:
-    """Write the PNG; `errors` [rad, m] has a column per joint, NaN for those that follow nothing."""
+def paint(robot: Robot, record: DemoRecord, errors: Array, file: str | Path) -> None:
+    """Write the PNG; `errors` [rad, m] has a column per joint, NaN where a joint is not controlled."""
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
@@ -46,9 +46,9 @@ def paint(robot: Robot, record: Record, errors: Array, file: str | Path) -> None
         raise InputError(f'{file}: cannot be written: {error.strerror}') from error
 
 
-def _curves(axes: Any, times: Array, values: Array, what: str) -> Any:
-    """Lines of their own colours, one per column."""
+def _curves(axes: Any, times: Array, values: Array, label: str) -> Any:
+    """One line per column."""
     axes.set_prop_cycle(color=COLOURS)
-    axes.set(xlabel='time [s]', ylabel=what)
+    axes.set(xlabel='time [s]', ylabel=label)
     axes.grid(alpha=0.3)
     return axes.plot(times, values, lw=1)

@@ -1,144 +1,153 @@
-"""`krang demo`: simulator, controller and guard as processes, a scenario, a table, a picture."""
+"""Runs a demonstration: simulator, controller and guard as processes, a scenario, a table, a plot."""
 
 import signal
 import sys
+from collections.abc import Iterable
 from dataclasses import dataclass
 from math import inf
 from pathlib import Path
 from shutil import rmtree
 from time import monotonic
 
+from ..bags.io.files import refuse_existing
 from ..errors import InputError, KrangError
 from ..robot.library import load_robot
 from ..robot.model import Robot
 from ..text import number, table
 from ..viewer.animation import animate
 from .demo_picture import paint
-from .processes import Processes, private_domain
-from .scenarios import Row, Scenario, scenario_of
-from .trace import Record
+from .demo_record import DemoRecord, record_of
+from .demonstrations import scenario_of
+from .processes import Processes, private_domain, signals_as
+from .scenario import Result, Scenario
 
-INTERRUPTED = 128 + signal.SIGINT  # exit status, as shells have it
+Message = tuple[str, str, int, bytes]  # topic, type, arrival [ns], bytes
 
 
 @dataclass(frozen=True)
-class Options:
-    """What was asked for on the command line."""
+class DemoOptions:
+    """The robot, the engine and the files to write."""
 
     robot: str
     engine: str = 'mujoco'
-    duration: float | None = None  # [s]
-    picture: str | None = None  # file of the PNG
-    animation: str | None = None  # file of the GIF
+    duration: float | None = None  # [s]; None: the whole scenario
+    picture: str | None = None  # PNG
+    animation: str | None = None  # GIF
     bag: str | None = None
-    force: bool = False
+    force: bool = False  # overwrite files
 
 
-def run(options: Options) -> int:
-    """Play it; 0 if every bound held, 1 if not, 130 after ^C."""
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # ends as ^C does
-    try:
-        return _run(options)
-    except KeyboardInterrupt:
-        print('\nstopped', file=sys.stderr)
-        return INTERRUPTED
-
-
-def _run(options: Options) -> int:
+def run_demo(options: DemoOptions) -> int:
+    """Exit status: 0 if all criteria are met, else 1. SIGINT and SIGTERM raise KeyboardInterrupt."""
+    _check(options)
     robot = load_robot(options.robot)
     scenario = scenario_of(robot)
+    with signals_as(signal.default_int_handler):
+        start = monotonic()
+        record, messages = _play(robot, scenario, options)
+        results = scenario.evaluate(record)
+        if not results:
+            raise KrangError(
+                f'no part of the scenario ends within {record.times[-1]:.1f} s; give it more time'
+            )
+        print('\n'.join(_table(results)))
+        skipped = len(scenario.criteria) - len(results)
+        if skipped:
+            print(f'{skipped} more in the whole scenario of {scenario.duration:g} s')
+        print(f'{record.times[-1]:.1f} s simulated by {options.engine} in {monotonic() - start:.0f} s')
+        _write_files(robot, scenario, record, messages, options)
+    return 0 if all(result.passed for result in results) else 1
+
+
+def _check(options: DemoOptions) -> None:
+    if options.duration is not None and not 0 < options.duration < inf:
+        raise InputError(f'--duration is {options.duration:g} s; it must be positive')
+    refuse_existing((options.picture, options.animation), options.force)
+    if options.bag is not None and Path(options.bag).exists():
+        if not options.force:
+            raise InputError(f'{options.bag} exists already; choose another name, or add --force')
+        if not _is_bag(Path(options.bag)):
+            raise InputError(f'{options.bag} exists and is not a bag; choose another name')
+
+
+def _play(robot: Robot, scenario: Scenario, options: DemoOptions) -> tuple[DemoRecord, list[Message]]:
+    private_domain()
+    from ..nodes.robot_operator import RobotOperator  # needs ROS, and the domain in the environment
+
+    duration = options.duration or scenario.duration
+    # At the end the simulated robot may fall: there is no need to wait until it is lowered.
+    shared = {'robot': options.robot, 'stop.policy': 'zero', **scenario.shared}
+    controller = {
+        'terms': list(scenario.terms), 'auto_enable': True, 'publish_terms': True, 'use_sim_time': True,
+    }  # fmt: skip
+    simulator = {'engine': options.engine, 'publish_clock': True}
+    with Processes() as processes:
+        processes.start('torque_controller', {**shared, **controller, **scenario.controller})
+        processes.start('torque_guard', {**shared, 'use_sim_time': True})
+        guarded = ('-r', 'effort_commands:=guarded/effort_commands')
+        processes.start('simulator', {**shared, **simulator, **scenario.simulator}, *guarded)
+        operator = RobotOperator(scenario.terms, robot.config.end_effectors, processes.dead)
+        try:
+            operator.activate_controller()
+            scenario.play(operator, duration, _Progress(duration))
+            return record_of(robot, scenario.terms, operator), list(operator.messages())
+        except KrangError:
+            print(processes.log('torque_controller'), end='', file=sys.stderr)
+            raise
+        finally:
+            operator.close()
+
+
+def _write_files(
+    robot: Robot, scenario: Scenario, record: DemoRecord, messages: Iterable[Message], options: DemoOptions
+) -> None:
     picture = options.picture or f'krang_demo_{robot.name}.png'
-    _refuse_impossible(options)
-    began = monotonic()
-    record, heard = _play(robot, scenario, options)
-    rows = scenario.judge(record)
-    if not rows:
-        raise KrangError(f'no part of the scenario ends within {record.times[-1]:.1f} s; give it more time')
-    print('\n'.join(_table(rows)))
-    if len(rows) < len(scenario.checks):
-        print(
-            f'{len(scenario.checks) - len(rows)} more where the scenario is played for {scenario.duration:g} s'
-        )
-    print(f'{record.times[-1]:.1f} s simulated by {options.engine} in {monotonic() - began:.0f} s')
     paint(robot, record, scenario.error(record), picture)
     print(f'picture: {picture}')
     if options.animation is not None:
         animate(robot, record.times, record.q, options.animation)
         print(f'animation: {options.animation}')
     if options.bag is not None:
-        _write(options.bag, heard)
+        _write_bag(options.bag, messages)
         print(f'bag: {options.bag}')
-    return 0 if all(row.held for row in rows) else 1
 
 
-def _refuse_impossible(options: Options) -> None:
-    if options.duration is not None and not 0 < options.duration < inf:
-        raise InputError(f'--duration is {options.duration:g} s; it must be positive')
-    for file in (options.picture, options.animation, options.bag):
-        if file is not None and Path(file).exists() and not options.force:
-            raise InputError(f'{file} exists; --force writes over it')
-    if options.bag is not None and Path(options.bag).exists() and not _is_bag(Path(options.bag)):
-        raise InputError(f'{options.bag} exists and is no bag; choose another name')
+class _Progress:
+    """Simulated time on standard error: one line that is overwritten on a terminal, else a line every 5 s."""
+
+    def __init__(self, duration: float) -> None:
+        self._duration = duration
+        self._shown_at = -inf
+
+    def __call__(self, now: float) -> None:
+        terminal = sys.stderr.isatty()
+        if monotonic() - self._shown_at < (0.2 if terminal else 5.0):
+            return
+        self._shown_at = monotonic()
+        start, end = ('\r', '') if terminal else ('', '\n')
+        text = f'simulated {now:5.1f} of {self._duration:.1f} s'
+        print(f'{start}{text}', end=end, file=sys.stderr, flush=True)
+
+
+def _table(results: list[Result]) -> list[str]:
+    rows = [
+        (
+            result.name,
+            number(result.measured),
+            number(result.bound),
+            result.unit,
+            'yes' if result.passed else 'NO',
+        )
+        for result in results
+    ]
+    return table(('criterion', 'measured', 'at most', 'unit', 'met'), rows)
 
 
 def _is_bag(folder: Path) -> bool:
     return (folder / 'metadata.yaml').is_file()
 
 
-def _play(
-    robot: Robot, scenario: Scenario, options: Options
-) -> tuple[Record, list[tuple[str, str, int, bytes]]]:
-    private_domain()
-    from .scenario_player import ScenarioPlayer  # needs rclpy, and the domain set
-
-    # Once the scenario is told nobody is hurt by a robot that falls: no need to wait for it to be let down.
-    shared = {'robot': options.robot, 'stop.policy': 'zero', **scenario.shared}
-    controller = {'terms': scenario.terms, 'auto_enable': True, 'publish_terms': True, 'use_sim_time': True}
-    simulator = {'engine': options.engine, 'publish_clock': True, **scenario.simulator}
-    with Processes() as processes:
-        processes.start('torque_controller', {**shared, **controller, **scenario.controller})
-        processes.start('torque_guard', {**shared, 'use_sim_time': True})
-        guarded = ('-r', 'effort_commands:=guarded/effort_commands')
-        processes.start('simulator', {**shared, **simulator}, *guarded)
-        player = ScenarioPlayer(robot, scenario, processes.dead)
-        try:
-            player.begin()
-            player.play(
-                options.duration or scenario.duration, _Progress(options.duration or scenario.duration)
-            )
-            return player.record(), list(player.heard())
-        except KrangError as error:
-            raise KrangError(f'{error}\n{processes.log("torque_controller")}') from None
-        finally:
-            player.close()
-
-
-class _Progress:
-    """One line that is written over where there is a terminal, now and then where there is none."""
-
-    def __init__(self, duration: float) -> None:
-        self._duration = duration
-        self._said_at = -10.0
-
-    def __call__(self, now: float) -> None:
-        pause = 0.2 if sys.stderr.isatty() else 5.0
-        if monotonic() - self._said_at > pause:
-            self._said_at = monotonic()
-            start, end = ('\r', '') if sys.stderr.isatty() else ('', '\n')
-            print(
-                f'{start}simulated {now:5.1f} of {self._duration:.1f} s', end=end, file=sys.stderr, flush=True
-            )
-
-
-def _table(rows: list[Row]) -> list[str]:
-    cells = [
-        (row.what, number(row.measured), number(row.bound), row.unit, 'yes' if row.held else 'NO')
-        for row in rows
-    ]
-    return table(('what', 'measured', 'at most', 'unit', 'held'), cells)
-
-
-def _write(path: str, messages: list[tuple[str, str, int, bytes]]) -> None:
+def _write_bag(path: str, messages: Iterable[Message]) -> None:
     from ..bags.io.writer import BagWriter
 
     if _is_bag(Path(path)):

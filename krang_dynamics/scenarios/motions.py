@@ -1,4 +1,4 @@
-"""Motions that robots are asked to follow, dense and smooth."""
+"""Smooth joint motions for demonstrations."""
 
 import numpy as np
 from scipy.interpolate import make_interp_spline
@@ -10,13 +10,13 @@ from ..robot.model import Robot
 
 
 def smooth_step(s: Array) -> Array:
-    """0 to 1 with zero speed and acceleration at both ends."""
+    """From 0 to 1 with zero velocity and acceleration at both ends."""
     s = np.clip(s, 0, 1)
     return np.asarray(s**3 * (10 - 15 * s + 6 * s**2))
 
 
-class Motion:
-    """Dense points of some joints, as a trajectory and as a function of time."""
+class JointMotion:
+    """A quintic spline through dense points of some joints [rad, m]; it starts and ends at rest."""
 
     def __init__(self, names: tuple[str, ...], times: Array, positions: Array) -> None:
         self.names, self.times = names, times
@@ -27,15 +27,16 @@ class Motion:
 
     @property
     def trajectory(self) -> JointTrajectory:
+        """The points, with velocities and accelerations."""
         return JointTrajectory(self.names, self.times, self._q, self._v, self._a)
 
     def at(self, t: Array | float) -> Array:
-        """Positions at times t [s], held before and after."""
+        """Positions at times t [s]; constant before the start and after the end."""
         return np.asarray(self._spline(np.clip(t, 0, self.times[-1])))
 
 
-def krang_at_full_speed(robot: Robot, step: float = 0.01) -> Motion:
-    """Sixteen joints there and back, each by a quintic that reaches its full speed; base_pitch balances."""
+def krang_at_full_speed(robot: Robot, step: float = 0.01) -> JointMotion:
+    """Sixteen joints there and back, each at its velocity limit; base_pitch keeps the balance."""
     reach = 0.45 * np.where(np.arange(17) % 2, -1, 1)
     reach[:3] = 0, 0.3, 0.4
     duration = 1.875 * np.abs(reach[1:]) / robot.velocity_limits[1:]
@@ -46,11 +47,11 @@ def krang_at_full_speed(robot: Robot, step: float = 0.01) -> Motion:
         there, back = times / duration[joint - 1], (times - half) / duration[joint - 1]
         q[:, joint] += reach[joint] * (smooth_step(there) - smooth_step(back))
     q[:, 0] = [balanced_pitch(robot, x) for x in q]
-    return Motion(robot.joint_names, times, q)
+    return JointMotion(robot.joint_names, times, q)
 
 
 def balanced_pitch(robot: Robot, q: Array) -> float:
-    """The base_pitch that puts the centre of mass over the axle."""
+    """The base_pitch with the centre of mass above the axle [rad]."""
 
     def offset(pitch: float) -> float:
         return float(robot.center_of_mass(np.array([pitch, *q[1:]]))[0])
@@ -58,12 +59,12 @@ def balanced_pitch(robot: Robot, q: Array) -> float:
     return float(brentq(offset, -1.5, 0.8, xtol=1e-14))
 
 
-def figure_of_eight(step: float = 0.01, blend: float = 0.4, start: float = 4.0) -> Motion:
-    """Otbot's eight at 1 m/s with the platform turning at 1 rad/s, made smooth.
+def figure_of_eight(step: float = 0.01, blend: float = 0.4, start: float = 4.0) -> JointMotion:
+    """Otbot's figure of eight at 1 m/s, with the platform turning at 1 rad/s.
 
-    Line, three quarters of a circle, line, three quarters the other way, line, as published; here the
-    curvature changes over `blend` m instead of at once, speed and platform rate rise and fall over time
-    instead of jumping, and the second circle is driven at the same 1 m/s as the first.
+    The published path is a line, three quarters of a circle, a line, three quarters of a circle in the
+    other direction, and a line. Here the curvature changes within `blend` [m] instead of in steps, the speed
+    within `start` [s], the platform rate within 1 s, and both circles have the same speed.
     """
     lengths, curvatures = [2.0, 1.5 * np.pi, 2.0, 1.5 * np.pi, 2.0], [0, 1, 0, -1, 0]
     total = sum(lengths)
@@ -82,9 +83,9 @@ def figure_of_eight(step: float = 0.01, blend: float = 0.4, start: float = 4.0) 
     times = np.arange(0, end + step / 2, step)
     along = np.interp(times, fine, travelled * total / travelled[-1])
     points = [np.interp(along, s, x), np.interp(along, s, y), np.interp(times, fine, turned)]
-    return Motion(('x', 'y', 'alpha'), times, np.array(points).T)
+    return JointMotion(('x', 'y', 'alpha'), times, np.array(points).T)
 
 
 def integral(f: Array, x: Array) -> Array:
-    """Of samples f over x, from 0, by trapezoids."""
+    """Integral of samples f over x, from 0, by the trapezoidal rule."""
     return np.concatenate([[0], np.cumsum((f[1:] + f[:-1]) / 2 * np.diff(x))])

@@ -1,12 +1,17 @@
-"""Nodes as processes of their own, which are ended whatever happens."""
+"""Nodes as child processes that never outlive this process.
 
+The child is `python -m krang_dynamics.scenarios.processes NODE PARENT ...`, which runs that node.
+"""
+
+import ctypes
 import os
 import random
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -14,17 +19,30 @@ from typing import Any
 import numpy as np
 import yaml
 
-PATIENCE = 8.0  # with a node that was asked to end [s]
+END_TIMEOUT = 8.0  # for a node that was asked to end [s]
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+PR_SET_PDEATHSIG = 1  # of prctl(2)
 
 
 def private_domain() -> None:
-    """Keep discovery on this machine, and to ourselves unless a domain was chosen."""
+    """Restrict discovery to this machine, and to a random domain unless ROS_DOMAIN_ID is set."""
     os.environ['ROS_AUTOMATIC_DISCOVERY_RANGE'] = 'LOCALHOST'
     os.environ.setdefault('ROS_DOMAIN_ID', str(random.randint(1, 101)))
 
 
+@contextmanager
+def signals_as(handler: Any) -> Iterator[None]:
+    """Handle SIGINT and SIGTERM by `handler`, also where SIGINT was ignored at the start (nohup, `&`)."""
+    before = {number: signal.signal(number, handler) for number in SIGNALS}
+    try:
+        yield
+    finally:
+        for number, previous in before.items():
+            signal.signal(number, previous)
+
+
 class Processes:
-    """A context that starts nodes and ends them, the first one first."""
+    """A context that starts nodes, and ends them in the order of their start."""
 
     def __init__(self) -> None:
         self._folder = TemporaryDirectory(prefix='krang_')
@@ -34,62 +52,69 @@ class Processes:
         return self
 
     def __exit__(self, *error: object) -> None:
-        before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second ^C would leave nodes behind
-        for _, process in self._running:
-            _end(process)
-        self._folder.cleanup()
-        signal.signal(signal.SIGINT, before)
+        with signals_as(signal.SIG_IGN):  # a second ^C must not interrupt this
+            for _, process in self._running:
+                _end(process)
+            self._folder.cleanup()
 
     def start(self, node: str, parameters: Mapping[str, Any], *arguments: str) -> None:
-        """Start krang_dynamics.nodes.<node>; what it says goes into a log."""
+        """Start krang_dynamics.nodes.<node> with ROS parameters and arguments; its output goes to a log."""
         file = Path(self._folder.name) / f'{node}.yaml'
         values = {name: _plain(value) for name, value in parameters.items()}
         file.write_text(yaml.safe_dump({'/**': {'ros__parameters': values}}), encoding='utf-8')
-        command = [
-            sys.executable,
-            '-m',
-            f'krang_dynamics.nodes.{node}',
-            '--ros-args',
-            '--params-file',
-            str(file),
-        ]
+        child = [sys.executable, '-m', 'krang_dynamics.scenarios.processes', node, str(os.getpid())]
         with self._log(node).open('wb') as log:
             process = subprocess.Popen(
-                [*command, *arguments],
+                [*child, '--ros-args', '--params-file', str(file), *arguments],
                 stdout=log,
                 stderr=subprocess.STDOUT,
-                start_new_session=True,  # a ^C is for us; nodes are ended in order
+                start_new_session=True,  # ^C reaches this process alone, which ends the nodes in order
             )
         self._running.append((node, process))
 
     def dead(self) -> str | None:
-        """The first node that is no more, and its last words."""
+        """The first node that has ended, with the last line of its log; None while all run."""
         for node, process in self._running:
             if process.poll() is not None:
-                lines = self._log(node).read_text(errors='replace').strip().splitlines() or [
-                    'it said nothing'
-                ]
+                lines = self.log(node).strip().splitlines() or ['no output']
                 return f'{node} ended with status {process.returncode}: {lines[-1]}'
         return None
 
     def log(self, node: str) -> str:
-        """All that a node has said."""
+        """The output of a node so far."""
         return self._log(node).read_text(errors='replace')
 
     def _log(self, node: str) -> Path:
         return Path(self._folder.name) / f'{node}.log'
 
 
+def end_with_parent(parent: int) -> None:
+    """Have the kernel kill this process when its parent ends, even by SIGKILL (Linux only)."""
+    if sys.platform != 'linux':
+        return
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() != parent:  # the parent ended before the call
+        sys.exit(f'process {parent} has ended')
+
+
 def _end(process: subprocess.Popen[bytes]) -> None:
-    for number, patience in ((signal.SIGINT, PATIENCE), (signal.SIGKILL, PATIENCE)):
+    # SIGTERM, not SIGINT: it also ends a node that has not installed its handlers yet.
+    for number in (signal.SIGTERM, signal.SIGKILL):
         with suppress(ProcessLookupError):
             process.send_signal(number)
         with suppress(subprocess.TimeoutExpired):
-            process.wait(patience)
+            process.wait(END_TIMEOUT)
             return
 
 
 def _plain(value: Any) -> Any:
-    if isinstance(value, np.ndarray):
-        return value.tolist()
-    return value
+    return value.tolist() if isinstance(value, np.ndarray) else value
+
+
+def _run_node(node: str, parent: str, *arguments: str) -> None:
+    end_with_parent(int(parent))
+    import_module(f'krang_dynamics.nodes.{node}').main(list(arguments))
+
+
+if __name__ == '__main__':
+    _run_node(*sys.argv[1:])

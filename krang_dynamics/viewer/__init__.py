@@ -1,1 +1,1 @@
-"""Pictures of robots. Importing this needs no matplotlib."""
+"""Pictures and animations of robots. Importing this needs no matplotlib."""

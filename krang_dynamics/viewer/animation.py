@@ -1,4 +1,4 @@
-"""A robot's motion as one picture, and as an animated GIF."""
+"""The motion of a robot as one picture or as an animated GIF."""
 
 from pathlib import Path
 from typing import Any
@@ -10,33 +10,33 @@ from ..errors import InputError, KrangError
 from ..robot.model import Robot
 from .figure import Figure
 
-PERIOD = 0.07  # between two pictures [s]; a GIF counts hundredths
-FINER = 4  # points of a trail per picture
+PERIOD = 0.07  # of the frames of an animation [s]; a GIF stores hundredths
+FINER = 4  # points of a trail per frame
 SIZE = (420, 360)  # of an animation [pixels]
 COLOURS = 64  # of an animation
-POSES = 6  # that one picture shows
+POSES = 6  # in one picture
 TRAILS = ('tab:red', 'tab:blue', 'tab:green', 'tab:purple')
 INK, FLOOR = '#1a1a20', '#dcdce2'
 
 
 def draw(axes: Any, robot: Robot, positions: Array) -> None:
-    """Draw a motion into matplotlib axes: poses of some rows of `positions`, the last one clear."""
+    """Draw a motion into matplotlib axes: POSES rows of `positions` [rad, m], the last one opaque."""
     motion = _motion(robot, positions)
     figure = Figure(robot, motion)
     _prepare(axes, figure)
     shown = np.unique(np.linspace(0, len(motion) - 1, POSES).round().astype(int))
-    for row, strength in zip(shown, np.linspace(0, 1, len(shown) + 1)[1:], strict=True):
-        _Pose(axes, figure, robot, 0.1 + 0.9 * strength**3).show(motion[row])
+    for row, opacity in zip(shown, np.linspace(0, 1, len(shown) + 1)[1:], strict=True):
+        _Pose(axes, figure, robot, 0.1 + 0.9 * opacity**3).show(motion[row])
     for frame, colour in zip(robot.config.end_effectors, TRAILS, strict=False):
         axes.plot(*figure.trail(frame, motion).T, color=colour, lw=1.5, label=frame)
 
 
 def animate(robot: Robot, times: Array, positions: Array, file: str | Path) -> None:
-    """Write a GIF of a motion in real time: `times` [s] that rise, and a row of `positions` for each."""
+    """Write a GIF in real time: rising `times` [s], and a row of `positions` [rad, m] for each."""
     motion = _motion(robot, positions)
     t = array('times', times, (len(motion),))
     if (np.diff(t) < 0).any():
-        raise InputError('times go back; they must rise')
+        raise InputError('times decrease; they must rise')
     fine = np.arange(t[0], t[-1] + PERIOD / 2, PERIOD / FINER)
     path = np.column_stack([np.interp(fine, t, column) for column in motion.T])
     first, *others = _pictures(robot, path)
@@ -54,7 +54,7 @@ def _motion(robot: Robot, positions: Array) -> Array:
 
 
 def _pictures(robot: Robot, path: Array) -> list[Any]:
-    """Images of the rows 0, FINER, 2 FINER, ..."""
+    """Images of rows 0, FINER, 2 FINER, ..."""
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure as Sheet
@@ -81,12 +81,12 @@ def _pictures(robot: Robot, path: Array) -> list[Any]:
         for artist in (*lines, *pose.artists, clock):
             axes.draw_artist(artist)
         images.append(Image.frombytes('RGBA', SIZE, bytes(canvas.buffer_rgba())).convert('RGB'))
-    palette = images[-1].quantize(COLOURS)  # of the last, where all trails are whole
+    palette = images[-1].quantize(COLOURS)  # of the last frame, which shows the whole trails
     return [image.quantize(palette=palette, dither=Image.Dither.NONE) for image in images]
 
 
 def _prepare(axes: Any, figure: Figure) -> None:
-    """The ground, and nothing else but the robot."""
+    """Draw the ground, fix the limits and hide the axes."""
     from matplotlib.collections import LineCollection
 
     figure.widen(axes.bbox.width / axes.bbox.height)
@@ -96,13 +96,13 @@ def _prepare(axes: Any, figure: Figure) -> None:
 
 
 class _Pose:
-    """Shapes, sticks, joints and end effectors in axes, as strong as 0 .. 1."""
+    """Shapes, sticks, joints and end effectors of one pose, with an opacity from 0 to 1."""
 
-    def __init__(self, axes: Any, figure: Figure, robot: Robot, strength: float) -> None:
+    def __init__(self, axes: Any, figure: Figure, robot: Robot, opacity: float) -> None:
         from matplotlib.collections import LineCollection, PolyCollection
 
         self._figure, self._hands = figure, robot.config.end_effectors
-        look: dict[str, Any] = {'alpha': strength, 'zorder': 2}
+        look: dict[str, Any] = {'alpha': opacity, 'zorder': 2}
         self._solids = PolyCollection([], edgecolors=INK, lw=0.4, **look)
         self._sticks = LineCollection([], colors=INK, lw=1.2, **look)
         for collection in (self._solids, self._sticks):
@@ -113,6 +113,7 @@ class _Pose:
         self.artists = [self._solids, self._sticks, self._joints, *self._ends]
 
     def show(self, q: Array) -> None:
+        """Move the artists to the pose q."""
         solids, origins = self._figure.polygons(q), self._figure.origins(q)
         self._solids.set_verts([outline for outline, _ in solids])
         self._solids.set_facecolor([colour for _, colour in solids])

@@ -1,4 +1,4 @@
-"""A robot projected onto a picture: its shapes, the sticks between its joints, wheels, the ground."""
+"""The projection of a robot onto a picture: shapes, sticks between joints, wheels and ground."""
 
 import numpy as np
 from scipy.spatial import ConvexHull, QhullError
@@ -7,17 +7,17 @@ from ..arrays import Array
 from ..robot.model import Robot
 from .shapes import circle, shapes
 
-FLAT = 1e-3  # of its size: a robot that is thinner than that moves in a plane
-OBLIQUE = (-0.96, 0.3)  # azimuth and elevation of the eye [rad]
-FROM_ABOVE = (-0.96, 0.9)  # for a base that drives about
-MARGIN = 0.06  # of the larger side
-SQUARES = 8  # of the ground, across the picture
+FLAT = 1e-3  # relative thickness below which a robot is planar
+OBLIQUE = (-0.96, 0.3)  # azimuth and elevation of the camera [rad]
+FROM_ABOVE = (-0.96, 0.9)  # for a mobile base
+MARGIN = 0.06  # relative to the larger side
+SQUARES = 8  # of the ground grid, across the picture
 
 
 class Figure:
-    """A robot seen from where its motion shows best, in metres of the picture's plane.
+    """An orthographic view of a robot, in metres of the picture plane.
 
-    The eye is far away: looking on a plane along its normal, else obliquely from above.
+    A robot that moves in a vertical plane is viewed along its normal, any other obliquely from above.
     """
 
     def __init__(self, robot: Robot, motion: Array) -> None:
@@ -33,10 +33,10 @@ class Figure:
         self._look_at(motion)
 
     def _look_at(self, motion: Array) -> None:
-        """Choose the view, and the part of the plane that all of the motion needs."""
+        """Choose the view, and limits that contain the whole motion."""
         some = motion[:: max(1, len(motion) // 50)]
         origins = np.vstack([[pose[:3, 3] for pose in self._poses(q).values()] for q in some])
-        self.view = _view(self._robot, origins)  # rows: right, up, towards the eye
+        self.view = _view(self._robot, origins)  # rows: right, up, towards the camera
         seen = np.vstack([self._corners(self._poses(q)) for q in some])
         self.ground = float(seen[:, 2].min())  # [m]
         flat = seen @ self.view[:2].T
@@ -45,17 +45,17 @@ class Figure:
         self.low, self.high = low - margin, high + margin
 
     def widen(self, aspect: float) -> None:
-        """Show more, so that width to height is `aspect`."""
+        """Extend the limits to the ratio `aspect` of width to height."""
         middle, size = (self.low + self.high) / 2, self.high - self.low
         size = np.maximum(size, size[::-1] * (aspect, 1 / aspect))
         self.low, self.high = middle - size / 2, middle + size / 2
 
     def origins(self, q: Array) -> dict[str, Array]:
-        """Where the links' origins are in the picture."""
+        """Origins of the links in the picture [m]."""
         return {link: self._flat(pose[:3, 3]) for link, pose in self._poses(q).items()}
 
     def sticks(self, q: Array) -> list[Array]:
-        """Lines between joints, and a circle with a spoke for every wheel."""
+        """Lines between joints, and a circle with one spoke for every wheel [m]."""
         poses = self._poses(q)
         lines = [np.array([self._flat(poses[link][:3, 3]) for link in stick]) for stick in self._sticks]
         for link, rim in self._wheels:
@@ -64,20 +64,20 @@ class Figure:
         return lines
 
     def polygons(self, q: Array) -> list[tuple[Array, tuple[float, ...]]]:
-        """Outlines and colours of the shapes, the farthest first."""
+        """Outlines [m] and colours of the shapes, the farthest first."""
         poses = self._poses(q)
         placed = [(_placed(shape.corners, poses[shape.link]), shape.colour) for shape in self._shapes]
         placed.sort(key=lambda entry: float(entry[0].mean(axis=0) @ self.view[2]))
         return [(_outline(self._flat(corners)), colour) for corners, colour in placed]
 
     def floor(self) -> list[Array]:
-        """Lines on the ground that fill the picture; one where the ground is seen from its side."""
+        """A grid on the ground that fills the picture; a single line in a horizontal view."""
         rise = self.view[1, :2]
         middle, half = (self.low + self.high) / 2, (self.high - self.low).max()
         if np.linalg.norm(rise) < 1e-9:
             level = self.ground * self.view[1, 2]
             return [np.array([[self.low[0], level], [self.high[0], level]])]
-        # The point of the ground in the middle of the picture.
+        # The ground point at the centre of the picture.
         across = np.vstack([self.view[0, :2], rise])
         centre = np.linalg.solve(across, middle - self.ground * self.view[:2, 2])
         step = _round(2 * half / SQUARES)
@@ -92,14 +92,14 @@ class Figure:
         return lines
 
     def trail(self, frame: str, motion: Array) -> Array:
-        """The way of a frame's origin through the picture."""
+        """Path of a frame's origin in the picture [m]."""
         return np.array([self._flat(self._robot.frame_pose(q, frame)[:3, 3]) for q in motion])
 
     def _poses(self, q: Array) -> dict[str, Array]:
         return {link: self._robot.frame_pose(q, link) for link in self._links}
 
     def _corners(self, poses: dict[str, Array]) -> Array:
-        """All that must be in the picture, in the world."""
+        """All points that the picture must contain, in world axes [m]."""
         rims = [_placed(rim, poses[link]) for link, rim in self._wheels]
         solids = [_placed(shape.corners, poses[shape.link]) for shape in self._shapes]
         return np.vstack([*solids, *rims, [pose[:3, 3] for pose in poses.values()]])
@@ -109,7 +109,7 @@ class Figure:
 
 
 def _drawn_links(robot: Robot) -> list[str]:
-    """All links; of a base that drives about, those from the base on."""
+    """All links, or for a mobile base those of its subtree."""
     odom, urdf = robot.config.odom, robot.urdf
     return list(urdf.subtree(urdf.root if odom is None else urdf.joints[odom.heading].child))
 
@@ -134,11 +134,11 @@ def _placed(points: Array, pose: Array) -> Array:
 def _outline(points: Array) -> Array:
     try:
         return points[ConvexHull(points).vertices]
-    except QhullError:  # seen from its side
+    except QhullError:  # all points on one line
         return points
 
 
 def _round(length: float) -> float:
-    """The nearest of ..., 0.1, 0.2, 0.5, 1, 2, 5, ... below."""
+    """The largest of ..., 0.1, 0.2, 0.5, 1, 2, 5, ... that does not exceed `length`."""
     decade = 10 ** np.floor(np.log10(length))
     return float(decade * max(step for step in (1, 2, 5) if step * decade <= length))

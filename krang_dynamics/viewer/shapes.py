@@ -1,4 +1,4 @@
-"""The boxes, cylinders and spheres that a URDF gives its links to be seen by, as points."""
+"""The visual boxes, cylinders and spheres of a URDF, as points."""
 
 from dataclasses import dataclass
 from itertools import product
@@ -11,8 +11,8 @@ import pinocchio as pin
 from ..arrays import Array
 from ..robot.model import Robot
 
-GREY = (0.6, 0.6, 0.65)
-ROUND = 20  # corners of a circle
+GREY = (0.6, 0.6, 0.65)  # of a shape without a material
+ROUND = 20  # points of a circle
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Shape:
 
 
 def shapes(robot: Robot) -> list[Shape]:
-    """What is seen of the robot; meshes are not."""
+    """The visual shapes of all links, except meshes."""
     document = ElementTree.fromstring(robot.urdf.text.strip())
     colours = {m.get('name', ''): _colour(m) for m in document.iterfind('material')}
     found = []
@@ -42,7 +42,7 @@ def shapes(robot: Robot) -> list[Shape]:
 
 
 def circle(radius: float, axis: Array) -> Array:
-    """Corners of a circle about the origin, (k, 3), the first one again at the end."""
+    """Points (k, 3) of a circle about the origin, normal to `axis`; the last equals the first [m]."""
     angle = np.linspace(0, 2 * np.pi, ROUND + 1)
     across = np.linalg.svd(np.reshape(axis, (1, 3)))[2][1:]
     return np.asarray(radius * (np.outer(np.cos(angle), across[0]) + np.outer(np.sin(angle), across[1])))

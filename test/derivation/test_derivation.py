@@ -13,7 +13,7 @@ from reference.robots import REFERENCE
 from tools import assert_close, states
 
 import krang_dynamics as kd
-from krang_dynamics.cli import derive
+from krang_dynamics.cli import robot_equations
 from krang_dynamics.derivation.code_generation import c_source, python_module
 from krang_dynamics.derivation.engine import CasadiEngine
 from krang_dynamics.derivation.equations import derive as derive_equations
@@ -22,7 +22,8 @@ from krang_dynamics.derivation.numeric import evaluate
 
 def numeric_of(robot, shipped):
     return evaluate(
-        derive_equations(derive.frames_of(robot, CasadiEngine(), shipped)), derive.drive_of(robot)
+        derive_equations(robot_equations.frames_of(robot, CasadiEngine(), shipped)),
+        robot_equations.drive_of(robot),
     )
 
 
@@ -124,16 +125,16 @@ FOREIGN = {
 @pytest.mark.parametrize('name', kd.robots())
 def test_shipped_robots_agree_with_pinocchio(name):
     robot = kd.load_robot(name)
-    for difference in derive.check(robot, numeric_of(robot, shipped=True), lambda _: None):
-        assert difference.value <= derive.TOLERANCE, difference
+    for difference in robot_equations.check(robot, numeric_of(robot, shipped=True), lambda _: None):
+        assert difference.value <= robot_equations.TOLERANCE, difference
 
 
 @pytest.mark.parametrize('name', FOREIGN)
 def test_foreign_robots_agree_with_pinocchio(name, tmp_path):
     robot = kd.load_robot(FOREIGN[name](tmp_path))
-    differences = derive.check(robot, numeric_of(robot, shipped=False), lambda _: None)
+    differences = robot_equations.check(robot, numeric_of(robot, shipped=False), lambda _: None)
     for difference in differences:
-        assert difference.value <= derive.TOLERANCE, difference
+        assert difference.value <= robot_equations.TOLERANCE, difference
     found = {difference.matrix for difference in differences}
     assert {'A', 'C', 'Q', 'friction', 'inverse dynamics'} <= found
     assert ('constraint rows' in found) == (name == 'wheels')
@@ -158,7 +159,9 @@ def test_a_wrong_mass_in_the_urdf_is_found(tmp_path):
     path = tmp_path / 'heavy.urdf'
     path.write_text(source.text.decode().replace('<mass value="1.5"/>', '<mass value="1.5000001"/>'))
     robot = kd.load_robot('planar_2r', urdf=str(path))
-    worst = max(d.value for d in derive.check(robot, numeric_of(robot, shipped=True), lambda _: None))
+    worst = max(
+        d.value for d in robot_equations.check(robot, numeric_of(robot, shipped=True), lambda _: None)
+    )
     assert 1e-9 < worst < 1e-6
 
 

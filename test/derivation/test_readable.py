@@ -3,12 +3,12 @@
 import pytest
 
 import krang_dynamics as kd
-from krang_dynamics.cli import derive
+from krang_dynamics.cli import robot_equations
 
 
 @pytest.fixture(scope='module', params=['pendubot', 'planar_2r'])
 def printed(request):
-    return request.param, derive.print_equations(kd.load_robot(request.param), shipped=True)
+    return request.param, robot_equations.print_equations(kd.load_robot(request.param), symbolic=True)
 
 
 EXPECTED = {
@@ -43,9 +43,9 @@ def test_equations_print_as_in_the_source(printed):
 
 
 def test_latex_of_a_small_robot_has_the_equations_and_of_a_large_one_the_frames():
-    small = derive.latex(kd.load_robot('planar_2r'), shipped=True, small=True)
+    small = robot_equations.latex(kd.load_robot('planar_2r'), symbolic=True, small=True)
     assert r'A_{1,2} = ' in small
-    large = derive.latex(kd.load_robot('krang'), shipped=True, small=False)
+    large = robot_equations.latex(kd.load_robot('krang'), symbolic=True, small=False)
     assert r'T_{\mathrm{10l}}' in large
     for document in (small, large):
         assert document.count('{') == document.count('}')

@@ -1,11 +1,11 @@
-"""Motions: smooth, at rest at both ends, within limits, and where they are meant to be."""
+"""Motions are smooth, at rest at both ends, within limits, and have the intended shape."""
 
 import numpy as np
 import pytest
 
 import krang_dynamics as kd
 from krang_dynamics.scenarios.motions import (
-    Motion,
+    JointMotion,
     balanced_pitch,
     figure_of_eight,
     integral,
@@ -53,9 +53,9 @@ def test_the_integral_of_a_cosine_is_the_sine():
     np.testing.assert_allclose(integral(np.cos(x), x), np.sin(x), atol=1e-6)
 
 
-def test_a_motion_is_the_same_as_points_and_as_a_function():
+def test_a_motion_has_the_same_values_as_points_and_as_a_function():
     times = np.arange(0, 2, 0.02)
-    motion = Motion(('a', 'b'), times, np.outer(smooth_step(times / 1.5), [1.0, -2.0]))
+    motion = JointMotion(('a', 'b'), times, np.outer(smooth_step(times / 1.5), [1.0, -2.0]))
     points = motion.trajectory
     assert points.joint_names == ('a', 'b')
     np.testing.assert_allclose(points.positions, motion.at(times), atol=1e-12)
@@ -71,8 +71,8 @@ def test_a_motion_is_the_same_as_points_and_as_a_function():
 
 def test_krang_goes_there_and_back_from_home(full_speed):
     assert full_speed.names == KRANG.joint_names
-    for moment in (0.0, full_speed.times[-1]):
-        np.testing.assert_allclose(full_speed.at(moment)[1:], KRANG.home[1:], atol=1e-9)
+    for time in (0.0, full_speed.times[-1]):
+        np.testing.assert_allclose(full_speed.at(time)[1:], KRANG.home[1:], atol=1e-9)
     q = full_speed.at(full_speed.times)
     assert (np.ptp(q, axis=0)[1:] > 0.25).all()
     assert (q >= KRANG.lower).all()
@@ -84,7 +84,7 @@ def test_every_joint_of_krang_reaches_its_full_speed_and_no_more(full_speed):
     np.testing.assert_allclose(np.abs(v).max(axis=0)[1:], KRANG.velocity_limits[1:], rtol=0.02)
 
 
-def test_krang_balances_all_the_way(full_speed):
+def test_krang_keeps_its_balance(full_speed):
     for q in full_speed.at(full_speed.times[::10]):
         assert abs(KRANG.center_of_mass(q)[0]) < 1e-6
     q = KRANG.home
@@ -111,7 +111,7 @@ def test_the_eight_has_the_published_size(eight):
     assert heading[-1] - heading[0] == pytest.approx(0.0, abs=0.05)
 
 
-def test_the_eight_has_no_jolts(eight):
+def test_the_eight_is_smooth(eight):
     _, v, a = rates(eight)
     assert np.abs(v[[0, -1]]).max() < 1e-3
     inner = a[20:-20]

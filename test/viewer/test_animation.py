@@ -1,4 +1,4 @@
-"""The files: as long as the motion, moving, small; and what cannot be drawn is refused."""
+"""GIFs last as long as the motion, move and are small; invalid motions are refused."""
 
 from itertools import pairwise
 
@@ -44,7 +44,7 @@ def test_uneven_times_are_played_in_real_time(tmp_path):
         assert gif.n_frames == round(1.4 / PERIOD) + 1
 
 
-def test_a_picture_shows_some_poses_the_last_one_clearest(tmp_path):
+def test_a_picture_shows_some_poses_with_rising_opacity(tmp_path):
     from matplotlib.figure import Figure
 
     robot = kd.load_robot('krang')
@@ -53,9 +53,9 @@ def test_a_picture_shows_some_poses_the_last_one_clearest(tmp_path):
     draw(axes, robot, swing(robot, 3.0)[1])
     poses = [c for c in axes.collections if type(c).__name__ == 'PolyCollection']
     assert len(poses) == POSES
-    strengths = [pose.get_alpha() for pose in poses]
-    assert strengths == sorted(strengths)
-    assert strengths[-1] == 1
+    opacities = [pose.get_alpha() for pose in poses]
+    assert opacities == sorted(opacities)
+    assert opacities[-1] == 1
     trails = {line.get_label(): line for line in axes.lines if line.get_label() in robot.config.end_effectors}
     assert set(trails) == {'left_hand', 'right_hand'}
     assert len(trails['left_hand'].get_xdata()) == 300
@@ -72,12 +72,12 @@ def test_a_picture_shows_some_poses_the_last_one_clearest(tmp_path):
         ([0, 1], [[0, 0], [np.nan, 0]], 'positions'),
     ],
 )
-def test_given_what_is_no_motion_then_it_is_refused(times, positions, words, tmp_path):
+def test_an_invalid_motion_is_refused(times, positions, words, tmp_path):
     with pytest.raises(kd.KrangError, match=words):
         animate(kd.load_robot('planar_2r'), times, positions, tmp_path / 'x.gif')
 
 
-def test_given_a_file_that_cannot_be_written_then_its_name_is_told(tmp_path):
+def test_a_file_that_cannot_be_written_is_named(tmp_path):
     robot = kd.load_robot('planar_2r')
     with pytest.raises(kd.KrangError, match='nowhere'):
         animate(robot, *swing(robot, 0.2), tmp_path / 'nowhere' / 'x.gif')

@@ -1,4 +1,4 @@
-"""The projection: true lengths, the whole motion within the picture, the ground below."""
+"""The projection: true lengths, the whole motion within the limits, the ground at the wheels."""
 
 import numpy as np
 import pytest
@@ -27,14 +27,14 @@ def test_everything_that_moves_stays_in_the_picture(robot):
         assert (points < figure.high).all()
 
 
-def test_right_up_and_the_line_of_sight_are_square(robot):
+def test_right_up_and_the_line_of_sight_are_orthonormal(robot):
     view = Figure(robot, motion(robot)).view
     np.testing.assert_allclose(view @ view.T, np.eye(3), atol=1e-12)
     assert np.linalg.det(view) == pytest.approx(1)
     assert view[1, 2] > 0.5  # up is up
 
 
-def test_a_robot_that_moves_in_a_plane_is_seen_without_foreshortening():
+def test_a_planar_robot_is_drawn_without_foreshortening():
     robot = kd.load_robot('planar_2r')
     figure = Figure(robot, motion(robot))
     for q in motion(robot)[::10]:

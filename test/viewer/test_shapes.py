@@ -1,4 +1,4 @@
-"""Shapes of a URDF: as large, where and in the colour that it says."""
+"""Shapes of a URDF: size, place and colour."""
 
 import numpy as np
 

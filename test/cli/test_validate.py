@@ -1,4 +1,4 @@
-"""The commands as a user types them."""
+"""krang validate."""
 
 import json
 
@@ -45,19 +45,6 @@ def test_nothing_is_written_over_without_force(bag, tmp_path, capsys):
     assert out.read_text() != 'precious'
 
 
-def test_identify_writes_a_robot_that_loads_and_fits(bag, tmp_path, capsys):
-    out, urdf = tmp_path / 'found.yaml', tmp_path / 'found.urdf'
-    command = ['identify', bag, '--robot', 'planar_2r', '--out', str(out), '--urdf', str(urdf)]
-    assert main([*command, '--html', str(tmp_path / 'report.html'), '--json', str(tmp_path / 'a.json')]) == 0
-    assert 'condition number' in capsys.readouterr().out
-    assert kd.load_robot(out).joint_names == ('joint_1', 'joint_2')
-    assert main(['validate', bag, '--robot', str(out), '--cutoff', '10', '--max-rmse', '0.2']) == 0
-    assert main(command) == 2
-    assert '--html' not in capsys.readouterr().err
-    figures = json.loads((tmp_path / 'a.json').read_text())
-    assert figures['rmse']['joint_1']['after'] < 0.1
-
-
 def test_maps_locks_and_removed_subtrees_work_together(tmp_path):
     robot = kd.load_robot('anthropomorphic')
     t, q, v, a = motion(robot, 3.0)
@@ -76,40 +63,19 @@ def test_maps_locks_and_removed_subtrees_work_together(tmp_path):
     assert main([*common, '--remove-subtree', link]) == 1
 
 
-def test_excite_writes_what_it_is_asked_for(tmp_path, capsys):
-    out = tmp_path / 'motion.csv'
-    command = ['excite', 'planar_2r', '--tries', '5', '--duration', '10', '--out', str(out)]
-    assert main(command) == 0
-    assert out.read_text().startswith('time,q.joint_1,q.joint_2')
-    assert main(command) == 2
-    assert main([*command[:-1], str(tmp_path / 'motion.yaml')]) == 0
-    assert main([*command[:-1], str(tmp_path / 'motion.txt')]) == 2
-    assert 'condition number' in capsys.readouterr().out
-
-
 @pytest.mark.parametrize(
     'arguments',
     [
-        ['validate', 'nowhere', '--robot', 'planar_2r'],
-        ['validate', '{bag}', '--robot', 'krang'],
-        ['validate', '{bag}', '--robot', 'planar_2r', '--topic', '/states'],
-        ['validate', '{bag}', '--robot', 'planar_2r', '--cutoff', '1000'],
-        ['validate', '{bag}', '--robot', 'planar_2r', '--effort', 'current'],
-        ['validate', '{bag}', '--robot', 'planar_2r', '--html', '/nowhere/at/all.html'],
-        ['identify', '{bag}', '--robot', 'planar_2r', '--remove-subtree', 'tip', '--out', 'x.yaml'],
-        ['identify', '{bag}', 'nowhere', '--robot', 'planar_2r'],
-        ['excite', 'otbot'],
+        ['nowhere', '--robot', 'planar_2r'],
+        ['{bag}', '--robot', 'krang'],
+        ['{bag}', '--robot', 'planar_2r', '--topic', '/states'],
+        ['{bag}', '--robot', 'planar_2r', '--cutoff', '1000'],
+        ['{bag}', '--robot', 'planar_2r', '--effort', 'current'],
+        ['{bag}', '--robot', 'planar_2r', '--html', '/nowhere/at/all.html'],
     ],
 )
 def test_errors_are_one_line_and_status_two(arguments, bag, capsys):
-    assert main([word.format(bag=bag) for word in arguments]) == 2
+    assert main(['validate', *(word.format(bag=bag) for word in arguments)]) == 2
     error = capsys.readouterr().err
     assert error.startswith('krang: ')
     assert error.count('\n') == 1
-
-
-@pytest.mark.parametrize('command', ['validate', 'identify', 'excite', 'record', 'replay'])
-def test_help_has_an_example(command, capsys):
-    with pytest.raises(SystemExit):
-        main([command, '--help'])
-    assert f'example: krang {command}' in capsys.readouterr().out

@@ -1,0 +1,115 @@
+"""Arguments that several commands share, and what they are converted to."""
+
+import argparse
+from collections.abc import Iterable
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+from ..errors import KrangError
+from ..robot.library import load_robot
+from ..robot.model import Robot
+from ..robot.motor import UNITS
+from ..simulation.engines import ENGINES
+
+if TYPE_CHECKING:
+    from ..bags.validation.filtering import Filtering
+    from ..bags.validation.recording import Reading
+
+ROBOT = 'a shipped name, a robot file (YAML) or a URDF'
+BAG = 'a rosbag2 folder, or a .mcap or .db3 file'
+FORCE = 'overwrite existing files'
+
+
+def command_parser(commands: Any, name: str, purpose: str, *examples: str) -> argparse.ArgumentParser:
+    """The parser of a new command of argparse's subparsers."""
+    parser: argparse.ArgumentParser = commands.add_parser(
+        name,
+        help=purpose,
+        description=f'{purpose[0].upper()}{purpose[1:]}.',
+        epilog='\n'.join(f'example: {example}' for example in examples),
+        formatter_class=argparse.RawDescriptionHelpFormatter,  # an example stays on one line
+    )
+    return parser
+
+
+def add_engine(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument('--engine', choices=ENGINES, default='mujoco', help='physics engine; default mujoco')
+
+
+def add_ros_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument('--ros-args', nargs=argparse.REMAINDER, default=[], help='passed on to the node')
+
+
+def add_lock(parser: argparse.ArgumentParser, meaning: str) -> None:
+    parser.add_argument('--lock', action='append', default=[], metavar='JOINT=VALUE', help=meaning)
+
+
+def add_recording(parser: argparse.ArgumentParser) -> None:
+    """Arguments of the commands that compare a model with recordings."""
+    add = parser.add_argument
+    add('--robot', required=True, help=ROBOT)
+    add('--topic', help='joint states; default: the only such topic, or joint_states')
+    add('--map', action='append', default=[], metavar='FROM=TO', help="rename: 'fer_joint*=panda_joint*'")
+    add_lock(parser, 'a joint that did not move, at this position [rad, m]')
+    add('--remove-subtree', action='append', default=[], metavar='LINK', help='links that were not mounted')
+    add('--effort', choices=tuple(UNITS), default='torque', help='unit of effort')
+    add('--gravity', type=float, nargs=3, metavar=('X', 'Y', 'Z'), help='m/s2, axes of the root link')
+    add(
+        '--acceleration',
+        choices=('velocity', 'position'),
+        default='velocity',
+        help='quantity that is differentiated; default velocity',
+    )
+    add('--json', metavar='FILE', help='write the figures as JSON')
+    add('--force', action='store_true', help=FORCE)
+
+
+def recorded_robot(options: argparse.Namespace) -> Robot:
+    """The robot of a recording, by the arguments of add_recording()."""
+    from ..robot.variant import without_subtree
+
+    robot = load_robot(options.robot)
+    if options.gravity:
+        robot = robot.with_gravity(options.gravity)
+    for link in options.remove_subtree:
+        robot = without_subtree(robot, link)
+    return robot
+
+
+def reading(options: argparse.Namespace) -> 'Reading':
+    """How a recording is read, by the arguments of add_recording()."""
+    from ..bags.validation.recording import Reading
+
+    return Reading(options.topic, tuple(options.map), locked_joints(options.lock), options.effort)
+
+
+def filtering(cutoff: float | None, options: argparse.Namespace) -> 'Filtering':
+    """How a recording is filtered, with a low pass at `cutoff` [Hz]."""
+    from ..bags.validation.filtering import Filtering
+
+    return Filtering(cutoff, options.acceleration)
+
+
+def locked_joints(entries: Iterable[str]) -> dict[str, float]:
+    """Positions [rad, m] of joints, from JOINT=VALUE."""
+    locked = {}
+    for entry in entries:
+        name, _, value = entry.partition('=')
+        try:
+            locked[name] = float(value)
+        except ValueError:
+            raise KrangError(f'--lock {entry!r}: write JOINT=VALUE, in rad or m') from None
+    return locked
+
+
+def require_libraries(*names: str) -> None:
+    """Raise for the first library that is not installed, before any long work."""
+    for name in names:
+        if find_spec(name) is None:
+            raise KrangError(f'{name} is not installed; pip install {name}')
+
+
+def require_ros() -> None:
+    """Raise where rclpy is not installed."""
+    if find_spec('rclpy') is None:
+        raise KrangError('rclpy is not installed; source a ROS 2 installation, or run make setup')

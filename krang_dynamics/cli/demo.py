@@ -1,0 +1,43 @@
+"""`krang demo`: a scripted demonstration on real topics."""
+
+import argparse
+from typing import Any
+
+from .arguments import FORCE, add_engine, command_parser, require_libraries, require_ros
+
+
+def add_parser(commands: Any) -> argparse.ArgumentParser:
+    parser = command_parser(
+        commands,
+        'demo',
+        'run simulator, controller and guard on real topics through a scenario; table and plot',
+        'krang demo krang --animate krang.gif',
+    )
+    add = parser.add_argument
+    add('robot', help='a shipped name')
+    add_engine(parser)
+    add('--duration', type=float, metavar='S', help='simulated seconds; default: the whole scenario')
+    add('--picture', metavar='FILE', help='plot as PNG; default krang_demo_ROBOT.png')
+    add('--animate', metavar='FILE', help='write a GIF of the motion')
+    add('--record', metavar='BAG', help='write all messages to a bag')
+    add('--force', action='store_true', help=FORCE)
+    return parser
+
+
+def run(options: argparse.Namespace) -> int:
+    require_ros()
+    require_libraries('matplotlib', *(['mujoco'] if options.engine == 'mujoco' else []))
+    require_libraries(*(['rosbags'] if options.record else []))
+    from ..scenarios.demo_run import DemoOptions, run_demo
+
+    return run_demo(
+        DemoOptions(
+            options.robot,
+            options.engine,
+            options.duration,
+            options.picture,
+            options.animate,
+            options.record,
+            options.force,
+        )
+    )

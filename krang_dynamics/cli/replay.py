@@ -1,0 +1,80 @@
+"""`krang replay`: a recording through the controller, offline, or its inputs onto topics."""
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+from ..errors import KrangError
+from ..robot.library import load_robot
+from .arguments import BAG, FORCE, ROBOT, add_ros_arguments, command_parser, require_libraries, require_ros
+
+
+def add_parser(commands: Any) -> argparse.ArgumentParser:
+    parser = command_parser(
+        commands,
+        'replay',
+        'run the controller on a recording, offline, or --live: publish its inputs',
+        'krang replay my_bag --robot krang --out replayed --param limits.velocity=2.0',
+    )
+    add = parser.add_argument
+    add('bag', help=BAG)
+    add('--robot', help=ROBOT)
+    add('--out', metavar='BAG', help='write the recording and, under replay/, the outputs of the replay')
+    add('--terms', metavar='A,B', help='replace the recorded terms')
+    add('--param', action='append', default=[], metavar='NAME=VALUE', help='replace a recorded parameter')
+    add(
+        '--enable-at',
+        type=float,
+        metavar='S',
+        help='replace the recorded enable requests; default 0 s where none was recorded',
+    )
+    add('--node', help='name of the controller, where several were recorded')
+    add('--live', action='store_true', help='publish the recorded inputs and /clock')
+    add('--rate', type=float, default=1.0, help='with --live: multiple of real time; default 1')
+    add('--force', action='store_true', help=FORCE)
+    add_ros_arguments(parser)
+    return parser
+
+
+def run(options: argparse.Namespace) -> int:
+    require_libraries('rosbags')
+    return _play(options) if options.live else _replay(options)
+
+
+def _play(options: argparse.Namespace) -> int:
+    require_ros()
+    from ..nodes import bag_player
+
+    return bag_player.play(options.bag, options.rate, options.node, options.ros_args)
+
+
+def _replay(options: argparse.Namespace) -> int:
+    from ..bags.io.files import make_way
+    from ..bags.io.reader import Bag
+    from ..bags.replay.replayer import replay
+
+    if options.robot is None:
+        raise KrangError('--robot is missing; give it, or --live to publish the recorded inputs')
+    robot, overrides = load_robot(options.robot), _overrides(options)
+    bag = Bag(options.bag)
+    if options.out:
+        if Path(options.out).resolve() in (bag.path.resolve(), bag.path.resolve().parent):
+            raise KrangError(f'--out {options.out} is the recording itself; choose another name')
+        make_way(options.out, options.force)
+    print(replay(bag, robot, overrides, options.enable_at, options.node, options.out).text())
+    return 0
+
+
+def _overrides(options: argparse.Namespace) -> dict[str, Any]:
+    """Parameters that replace the recorded ones."""
+    found: dict[str, Any] = {'terms': options.terms} if options.terms else {}
+    for entry in options.param:
+        name, sign, text = entry.partition('=')
+        if not (name and sign):
+            raise KrangError(f'--param {entry!r}: write NAME=VALUE, for example limits.velocity=2.0')
+        try:
+            found[name] = json.loads(text)
+        except ValueError:  # a string without quotes
+            found[name] = text
+    return found

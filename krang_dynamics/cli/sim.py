@@ -1,0 +1,39 @@
+"""`krang sim`: the simulated robot as a node."""
+
+import argparse
+import json
+from typing import Any
+
+from .arguments import ROBOT, add_engine, add_ros_arguments, command_parser, require_libraries, require_ros
+
+
+def add_parser(commands: Any) -> argparse.ArgumentParser:
+    parser = command_parser(
+        commands,
+        'sim',
+        'run the simulated robot alone, as a node',
+        'krang sim krang --real-time --ros-args -p faults.lost:=0.1',
+    )
+    parser.add_argument('robot', help=ROBOT)
+    add_engine(parser)
+    parser.add_argument('--real-time', action='store_true', help='do not wait for the command to a state')
+    parser.add_argument('--clock', action='store_true', help='publish simulated time on /clock')
+    add_ros_arguments(parser)
+    return parser
+
+
+def run(options: argparse.Namespace) -> int:
+    require_ros()
+    if options.engine == 'mujoco':
+        require_libraries('mujoco')
+    from ..nodes import simulator
+
+    values = {
+        'robot': options.robot,
+        'engine': options.engine,
+        'lock_step': not options.real_time,
+        'publish_clock': options.clock,
+    }
+    given = [word for name, value in values.items() for word in ('-p', f'{name}:={json.dumps(value)}')]
+    simulator.main(['--ros-args', *given, *options.ros_args])
+    return 0

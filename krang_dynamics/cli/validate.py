@@ -1,0 +1,51 @@
+"""`krang validate`: predicted against measured torque of a recording."""
+
+import argparse
+import json
+from typing import Any
+
+from .arguments import (
+    BAG,
+    add_recording,
+    command_parser,
+    filtering,
+    reading,
+    recorded_robot,
+    require_libraries,
+)
+
+
+def add_parser(commands: Any) -> argparse.ArgumentParser:
+    parser = command_parser(
+        commands,
+        'validate',
+        'compare predicted with measured torque of a recording, joint by joint',
+        "krang validate my_bag --robot my.urdf --map 'fer_joint*=panda_joint*' --cutoff 5",
+    )
+    parser.add_argument('bag', help=BAG)
+    add_recording(parser)
+    parser.add_argument('--cutoff', type=float, metavar='HZ', help='zero-phase low pass; default: none')
+    parser.add_argument('--html', metavar='FILE', help='write a report with plots')
+    parser.add_argument('--max-rmse', type=float, metavar='NM', help='status 1 if a joint exceeds it')
+    parser.add_argument('--min-r2', type=float, metavar='SHARE', help='status 1 if a joint is below it')
+    return parser
+
+
+def run(options: argparse.Namespace) -> int:
+    """Status 1 where a bound is violated."""
+    require_libraries('rosbags', *(['matplotlib'] if options.html else []))
+    from ..bags.io.files import refuse_existing, write
+    from ..bags.validation.html_report import validation_html
+    from ..bags.validation.validation import validate
+
+    refuse_existing((options.html, options.json), options.force)
+    robot = recorded_robot(options)
+    result = validate(options.bag, robot, reading(options), filtering(options.cutoff, options))
+    print(result.text())
+    write(options.json, json.dumps(result.as_json(), indent=2))
+    if options.html:
+        write(options.html, validation_html(result))
+    missed = result.missed(options.max_rmse, options.min_r2)
+    if missed:
+        print('\n'.join(['', 'Missed', *(f'  {line}' for line in missed)]))
+    return 1 if missed else 0

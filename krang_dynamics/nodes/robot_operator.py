@@ -1,0 +1,224 @@
+"""A node that stands in for the operator of a simulated robot: it starts the controller, sends references
+and parameters, and records topics."""
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from time import monotonic, sleep
+from typing import Any
+
+import numpy as np
+import rclpy
+from builtin_interfaces.msg import Duration
+from geometry_msgs.msg import WrenchStamped
+from lifecycle_msgs.msg import Transition
+from lifecycle_msgs.srv import ChangeState
+from rcl_interfaces.srv import SetParametersAtomically
+from rclpy.parameter import Parameter
+from rclpy.qos import QoSProfile, ReliabilityPolicy
+from rclpy.serialization import deserialize_message
+from rclpy.signals import SignalHandlerOptions
+from rosgraph_msgs.msg import Clock
+from sensor_msgs.msg import JointState
+from std_msgs.msg import String
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+
+from ..arrays import Array
+from ..bags.io.joint_state_codec import JointStateReader
+from ..control.messages import seconds
+from ..control.reference.trajectory import JointTrajectory as Trajectory
+from ..errors import KrangError
+from .ros import qos
+from .ros.executor import StaticExecutor
+
+ALL = QoSProfile(depth=5000, reliability=ReliabilityPolicy.BEST_EFFORT)
+SERVICE_TIMEOUT = 15.0  # [s]
+CLOCK_TIMEOUT = 10.0  # for simulated time that does not advance [s]
+PAUSE = 0.004  # between two steps, which leaves the processors to the other nodes [s]
+WRENCH_PERIOD = 0.02  # of a streamed wrench [s]
+EPOCH = 1.0  # simulated time at the start [s]
+
+
+class RobotOperator:
+    """Operates a torque_controller and a simulator that publishes /clock; records their topics.
+
+    Times are simulated seconds since the start.
+    """
+
+    def __init__(
+        self, terms: Sequence[str], end_effectors: Sequence[str], dead_process: Callable[[], str | None]
+    ) -> None:
+        self.now = 0.0  # [s]
+        self.states: list[tuple[float, dict[str, Any]]] = []  # of the controller's ~/state, by time
+        self._dead_process = dead_process  # describes a process that has ended
+        rclpy.init(signal_handler_options=SignalHandlerOptions.NO)  # ^C is handled by Python
+        self._node = rclpy.create_node('operator')
+        self._executor = StaticExecutor(self._node.context, self._node.get_logger())
+        self._executor.add_node(self._node)
+        self._advanced_at = monotonic()
+        self._recorded: dict[str, list[tuple[int, bytes]]] = {}  # messages by topic, with their arrival [ns]
+        self._types: dict[str, type] = {}
+        self._stream: tuple[Any, WrenchStamped] | None = None
+        self._streamed_at = 0.0
+        self._trajectories = self._node.create_publisher(JointTrajectory, 'joint_trajectory', qos.RELIABLE)
+        self._node.create_subscription(Clock, '/clock', self._on_clock, ALL)
+        self._node.create_subscription(String, 'torque_controller/state', self._on_state, qos.LATCHED)
+        self._record('simulator/truth', JointState)
+        for name in ('torques', 'reference', 'external_torques', *(f'terms/{term}' for term in terms)):
+            self._record(f'torque_controller/{name}', JointState)
+        for frame in end_effectors:
+            self._record(f'measured_wrench/{frame}', WrenchStamped)
+
+    def close(self) -> None:
+        self._executor.shutdown()
+        self._node.destroy_node()
+        rclpy.try_shutdown()
+
+    def step(self) -> None:
+        """Receive what has arrived and renew the streamed wrench; raise where a node has failed."""
+        sleep(PAUSE)
+        self._executor.spin_once(0.05)
+        if self._stream is not None and self.now - self._streamed_at >= WRENCH_PERIOD:
+            self._streamed_at = self.now
+            self._stream[0].publish(self._stream[1])
+        self._check()
+
+    # -- commands --------------------------------------------------------------------------------------
+
+    def activate_controller(self) -> None:
+        """Configure and activate the controller; the simulator waits for its first command."""
+        for transition in (Transition.TRANSITION_CONFIGURE, Transition.TRANSITION_ACTIVATE):
+            request = ChangeState.Request(transition=Transition(id=transition))
+            if not self._call(ChangeState, 'torque_controller/change_state', request).success:
+                raise KrangError('the controller refuses to start')
+        self._advanced_at = monotonic()
+
+    def follow(self, trajectory: Trajectory) -> None:
+        """Send a trajectory with velocities and accelerations."""
+        assert trajectory.velocities is not None
+        assert trajectory.accelerations is not None
+        message = JointTrajectory(joint_names=list(trajectory.joint_names))
+        columns = (trajectory.times, trajectory.positions, trajectory.velocities, trajectory.accelerations)
+        for time, q, v, a in zip(*columns, strict=True):
+            whole, rest = divmod(round(time * 1e9), 10**9)
+            message.points.append(
+                JointTrajectoryPoint(
+                    positions=q.tolist(),
+                    velocities=v.tolist(),
+                    accelerations=a.tolist(),
+                    time_from_start=Duration(sec=whole, nanosec=rest),
+                )
+            )
+        self._trajectories.publish(message)
+
+    def push(self, frame: str, wrench: Array, duration: float) -> None:
+        """Apply (force [N], moment [N m]) in world axes to the simulated robot for a duration [s]."""
+        self.set_parameters(
+            'simulator', {'push.frame': frame, 'push.wrench': wrench, 'push.duration': duration}
+        )
+
+    def stream_wrench(self, frame: str, wrench: Array) -> None:
+        """Command (force [N], moment [N m]) at an end effector, in its own axes, from now on."""
+        message = WrenchStamped()
+        message.header.frame_id = frame
+        for part, values in ((message.wrench.force, wrench[:3]), (message.wrench.torque, wrench[3:])):
+            part.x, part.y, part.z = values.tolist()
+        self._stream = (self._node.create_publisher(WrenchStamped, f'wrench/{frame}', qos.RELIABLE), message)
+
+    def set_parameters(self, node: str, values: Mapping[str, Any]) -> None:
+        """Change parameters of a node, all or none."""
+        request = SetParametersAtomically.Request()
+        for name, value in values.items():
+            plain = value.tolist() if isinstance(value, np.ndarray) else value
+            request.parameters.append(Parameter(name, value=plain).to_parameter_msg())
+        result = self._call(SetParametersAtomically, f'{node}/set_parameters_atomically', request).result
+        if not result.successful:
+            raise KrangError(f'{node}: {result.reason}')
+
+    def _call(self, kind: Any, name: str, request: Any) -> Any:
+        client = self._node.create_client(kind, name)
+        deadline = monotonic() + SERVICE_TIMEOUT
+        while not client.service_is_ready() and monotonic() < deadline:
+            self._executor.spin_once(0.02)
+            self._check()
+        future = client.call_async(request)
+        while not future.done() and monotonic() < deadline:
+            self._executor.spin_once(0.02)
+        self._node.destroy_client(client)
+        if not future.done():
+            raise KrangError(f'{name} did not respond within {SERVICE_TIMEOUT:g} s')
+        return future.result()
+
+    def _check(self) -> None:
+        dead = self._dead_process()
+        if dead is not None:
+            raise KrangError(dead)
+        fault = self.states[-1][1]['fault'] if self.states else None
+        if fault is not None:
+            raise KrangError(
+                f'the controller faulted at {self.now:.3f} s: {fault["kind"]}: {fault["reason"]}'
+            )
+        if monotonic() - self._advanced_at > CLOCK_TIMEOUT:
+            raise KrangError(f'simulated time has not advanced from {self.now:.3f} s for {CLOCK_TIMEOUT:g} s')
+
+    # -- records ---------------------------------------------------------------------------------------
+
+    @property
+    def q(self) -> Array:
+        """Position of the simulated robot [rad, m]."""
+        _, data = self._recorded['simulator/truth'][-1]
+        return JointStateReader().read(data, 0.0).position
+
+    def joint_names(self, topic: str) -> tuple[str, ...]:
+        """Joints of a recorded topic."""
+        _, data = self._recorded[topic][0]
+        return tuple(JointStateReader().read(data, 0.0).names)
+
+    def joint_values(self, topic: str, field: str) -> tuple[Array, Array]:
+        """Times [s], each once and rising, and one field of every JointState of a recorded topic."""
+        reader = JointStateReader()
+        samples = [reader.read(data, 0.0) for _, data in self._recorded[topic]]
+        return _rows([(sample.stamp, getattr(sample, field)) for sample in samples])
+
+    def wrenches(self, frame: str) -> tuple[Array, Array]:
+        """Times [s], each once and rising, and (force [N], moment [N m]) measured at an end effector."""
+        recorded = self._recorded[f'measured_wrench/{frame}']
+        messages = [deserialize_message(data, WrenchStamped) for _, data in recorded]
+        return _rows([(seconds(message.header.stamp), _wrench(message)) for message in messages])
+
+    def messages(self) -> Iterable[tuple[str, str, int, bytes]]:
+        """All recorded messages as (topic, type, arrival [ns], bytes), in the order of arrival."""
+        everything = [
+            (arrival, topic, data) for topic, messages in self._recorded.items() for arrival, data in messages
+        ]
+        for arrival, topic, data in sorted(everything, key=lambda entry: entry[0]):
+            kind = self._types[topic]
+            yield f'/{topic}', f'{kind.__module__.split(".")[0]}/msg/{kind.__name__}', arrival, data
+
+    def _record(self, topic: str, kind: type) -> None:
+        messages = self._recorded[topic] = []
+        self._types[topic] = kind
+        self._node.create_subscription(
+            kind, topic, lambda data, info: messages.append((info['received_timestamp'], data)), ALL, raw=True
+        )
+
+    def _on_clock(self, message: Any) -> None:
+        now = seconds(message.clock) - EPOCH
+        if now != self.now:
+            self.now, self._advanced_at = now, monotonic()
+
+    def _on_state(self, message: Any) -> None:
+        state = json.loads(message.data)
+        self.states.append((state['time'] - EPOCH, state))
+
+
+def _rows(samples: Sequence[tuple[float, Sequence[float] | Array]]) -> tuple[Array, Array]:
+    """Times since the start [s], each once and rising, and values, from (stamp [s], values)."""
+    times = np.array([stamp - EPOCH for stamp, _ in samples])
+    values = np.array([row for _, row in samples]) if samples else np.zeros((0, 0))
+    times, first = np.unique(times, return_index=True)
+    return times, values[first]
+
+
+def _wrench(message: Any) -> list[float]:
+    force, torque = message.wrench.force, message.wrench.torque
+    return [force.x, force.y, force.z, torque.x, torque.y, torque.z]

@@ -1,0 +1,224 @@
+"""The demonstration of each shipped robot: what happens, and which bounds must hold."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..arrays import Array
+from ..errors import UnknownNameError
+from ..robot.model import Robot
+from .demo_record import DemoRecord
+from .motions import JointMotion, figure_of_eight, krang_at_full_speed, smooth_step
+from .scenario import Criterion, Event, Scenario
+
+if TYPE_CHECKING:  # it needs ROS
+    from ..nodes.robot_operator import RobotOperator
+
+
+def scenario_of(robot: Robot) -> Scenario:
+    """The scenario of a shipped robot or of one of its variants."""
+    scenarios = {
+        'krang': krang,
+        'otbot': otbot,
+        'pendubot': pendubot,
+        'planar_2r': arm,
+        'anthropomorphic': arm,
+    }
+    for name, scenario in scenarios.items():
+        if robot.name.startswith(name):
+            return scenario(robot)
+    raise UnknownNameError('demonstration', robot.name, scenarios)
+
+
+RATE = 250.0  # of the long scenarios, so that they end within a minute on a busy machine [Hz]
+
+# -- Krang ---------------------------------------------------------------------------------------------
+
+HOLD, MOVE, PUSH, LEAN = 0.5, 2.0, 9.0, 11.0  # start of each part [s]
+FORCE = 15.0  # of the right hand against the wall [N]
+
+
+def krang(robot: Robot) -> Scenario:
+    """Hold, move both arms at full speed, detect a push at the left hand, lean on a wall with the right."""
+    motion = krang_at_full_speed(robot, step=0.02)
+    right = [name.startswith('right') for name in robot.joint_names]
+    stiff, damp = np.full(robot.nv, (10 * np.pi) ** 2), np.full(robot.nv, 20 * np.pi)
+    soft = np.where(right, 0.0, stiff)  # the leaning arm controls force, not position
+    into_wall = np.array([1.0, 0.0, 0.0])
+
+    def lean(operator: 'RobotOperator') -> None:
+        pose = robot.frame_pose(operator.q, 'right_hand')
+        wall = {'frame': 'right_hand', 'point': pose[:3, 3] + 0.002 * into_wall, 'normal': -into_wall}
+        operator.set_parameters('simulator', {f'wall.{name}': value for name, value in wall.items()})
+        gains = {'gains.kp': soft, 'gains.kd': np.where(right, 5.0, damp)}
+        operator.set_parameters('torque_controller', gains)
+        force = FORCE * pose[:3, :3].T @ into_wall  # axes of the hand
+        operator.stream_wrench('right_hand', np.array([*force, 0, 0, 0]))
+
+    moved, seen, end = MOVE + motion.times[-1], PUSH + 0.5, 15.0
+    criteria = [
+        Criterion('hold: drift', lambda r: _largest(r.between(HOLD, MOVE).q - robot.home), 1e-4, 'rad', MOVE),
+        Criterion('move: worst joint, RMS', lambda r: _rms(r.between(MOVE, moved).error), 5e-4, 'rad', moved),
+        Criterion('push: detected after', _detection_time, 0.06, 's', seen),
+        Criterion(
+            'push: error of the estimated force',
+            lambda r: _estimation_error(robot, r.between(PUSH + 0.3, seen)),
+            1.0,
+            'N',
+            seen,
+        ),
+        Criterion('wall: error of the contact force', _force_error, 1.0, 'N', end),
+    ]
+    return Scenario(
+        ('gravity', 'friction', 'computed_torque', 'wrench', 'observer'),
+        end,
+        [
+            (MOVE, lambda operator: operator.follow(motion.trajectory)),
+            _push(PUSH, 'left_hand', (0, 0, -20.0), 0.6),
+            (LEAN, lean),
+        ],
+        criteria,
+        controller={'wrench.right_hand.convention': 'applied_by_robot', 'wrench.right_hand.max_force': 30.0},
+        simulator={'rate': RATE},
+        shared={'wheels_locked': True},
+    )
+
+
+def _detection_time(record: DemoRecord) -> float:
+    """From the start of the push to its detection by the observer [s]."""
+    return record.state_time('contact', 'contact', PUSH) - record.contact_time('left_hand', PUSH)
+
+
+def _estimation_error(robot: Robot, record: DemoRecord) -> float:
+    """Error of the force at the left hand that the external torque corresponds to [N]."""
+    columns = [i for i, name in enumerate(robot.joint_names) if name.startswith('left')]
+    J = robot.jacobian(record.q[-1], 'left_hand')[:, columns]
+    wrench = np.linalg.lstsq(J.T, record.external[-1][columns], rcond=None)[0]
+    return float(np.linalg.norm(wrench[:3] - (0, 0, -20.0)))
+
+
+def _force_error(record: DemoRecord) -> float:
+    """Mean contact force over the last half second minus the commanded one [N]."""
+    force = record.wrenches['right_hand'].between(record.times[-1] - 0.5, np.inf)
+    return float(abs(np.linalg.norm(force, axis=1).mean() - FORCE))
+
+
+# -- Otbot ---------------------------------------------------------------------------------------------
+
+# Published disturbance at the pivot: force [N], begin and end [s] after the start of the figure of eight.
+PUSHES = [((0, -150), 3.0, 4.0), ((200, 0), 8.0, 9.0), ((-350, 0), 11.0, 12.0)]
+
+
+def otbot(robot: Robot) -> Scenario:
+    """The figure of eight, with three pushes."""
+    eight, start = figure_of_eight(), 0.5
+    events: list[Event] = [(start, lambda operator: operator.follow(eight.trajectory))]
+    for force, begin, end in PUSHES:
+        events.append(_push(start + begin, 'platform', (*force, 0.0), end - begin))
+
+    def criterion(name: str, begin: float, end: float, bound: float) -> Criterion:
+        def distance(record: DemoRecord) -> float:
+            error = record.between(start + begin, start + end).error
+            return float(np.hypot(error[:, 0], error[:, 1]).max()) * 1e3
+
+        return Criterion(name, distance, bound, 'mm', start + end)
+
+    criteria = [
+        criterion('path error before the pushes', 0.5, 2.9, 5.0),
+        criterion('path error while pushed', 3.0, 12.5, 300.0),
+        criterion('path error 5 s after the last push', 17.0, eight.times[-1], 10.0),
+    ]
+    followed = np.where(np.isin(robot.joint_names, ('x', 'y', 'alpha')), 1.0, np.nan)
+    return Scenario(
+        ('rolling_base',),
+        start + eight.times[-1] + 0.5,
+        events,
+        criteria,
+        simulator={'rate': RATE},
+        error=lambda record: followed * record.error,
+    )
+
+
+# -- pendubot ------------------------------------------------------------------------------------------
+
+
+def pendubot(robot: Robot) -> Scenario:
+    """Swing up from hanging, balance, and recover from a tap."""
+    tap, end = 6.0, 10.0
+
+    def swing_up_time(record: DemoRecord) -> float:
+        before = record.between(0, tap)
+        return float(before.times[np.flatnonzero(_tilt(before) > 0.1)[-1]])
+
+    return Scenario(
+        ('balance',),
+        end,
+        [_push(tap, 'tip', (0, 0.3, 0), 0.1)],
+        [
+            Criterion('upright after', swing_up_time, 5.0, 's', tap),
+            Criterion('largest arm angle', lambda r: _largest(r.q[:, 0]), 2.0, 'rad', end),
+            Criterion('tap: tilt', lambda r: _tilt(r.between(tap, tap + 1)).max(), 0.5, 'rad', tap + 1),
+            Criterion(
+                'tap: tilt after 3 s', lambda r: _tilt(r.between(tap + 3, end)).max(), 0.05, 'rad', end
+            ),
+        ],
+        controller={'ramp_time': 0.0},
+        simulator={'start': [0.0, np.pi]},
+        error=lambda record: _wrapped(-record.q),
+    )
+
+
+def _tilt(record: DemoRecord) -> Array:
+    """Angle of the pendulum from upright [rad]."""
+    return np.abs(_wrapped(record.q[:, 1]))
+
+
+def _wrapped(angle: Array) -> Array:
+    """The same angle in [-pi, pi) [rad]."""
+    return np.asarray(np.remainder(angle + np.pi, 2 * np.pi) - np.pi)
+
+
+# -- arms ----------------------------------------------------------------------------------------------
+
+
+def arm(robot: Robot) -> Scenario:
+    """Move every joint there and back."""
+    motion, start = _there_and_back(robot), 1.0
+    end = start + motion.times[-1]
+    return Scenario(
+        ('friction', 'computed_torque'),
+        end + 0.5,
+        [(start, lambda operator: operator.follow(motion.trajectory))],
+        [
+            Criterion(
+                'hold: drift', lambda r: _largest(r.between(0.5, start).q - robot.home), 1e-3, 'rad', start
+            ),
+            Criterion(
+                'move: worst joint, RMS', lambda r: _rms(r.between(start, end).error), 1e-3, 'rad', end
+            ),
+        ],
+    )
+
+
+def _there_and_back(robot: Robot) -> JointMotion:
+    times = np.arange(0, 4.0, 0.02)
+    reach = 0.5 * np.where(np.arange(robot.nv) % 2, -1, 1)
+    share = smooth_step(times / 1.8) - smooth_step((times - 1.9) / 1.8)
+    return JointMotion(robot.joint_names, times, robot.home + np.outer(share, reach))
+
+
+# -- all -----------------------------------------------------------------------------------------------
+
+
+def _push(time: float, frame: str, force: tuple[float, float, float], duration: float) -> Event:
+    """A force [N] in world axes at a time [s], for a duration [s]."""
+    return time, lambda operator: operator.push(frame, np.array([*force, 0, 0, 0.0]), duration)
+
+
+def _largest(deviation: Array) -> float:
+    return float(np.abs(deviation).max())
+
+
+def _rms(error: Array) -> float:
+    """Root mean square of the worst joint."""
+    return float(np.sqrt((error**2).mean(axis=0)).max())

@@ -1,0 +1,21 @@
+"""krang excite."""
+
+from krang_dynamics.cli.main import main
+
+
+def test_excite_writes_what_it_is_asked_for(tmp_path, capsys):
+    out = tmp_path / 'motion.csv'
+    command = ['excite', 'planar_2r', '--tries', '5', '--duration', '10', '--out', str(out)]
+    assert main(command) == 0
+    assert out.read_text().startswith('time,q.joint_1,q.joint_2')
+    assert main(command) == 2
+    assert main([*command[:-1], str(tmp_path / 'motion.yaml')]) == 0
+    assert main([*command[:-1], str(tmp_path / 'motion.txt')]) == 2
+    assert 'condition number' in capsys.readouterr().out
+
+
+def test_a_robot_that_cannot_be_excited_is_an_error_of_one_line(capsys):
+    assert main(['excite', 'otbot']) == 2
+    error = capsys.readouterr().err
+    assert error.startswith('krang: ')
+    assert error.count('\n') == 1
