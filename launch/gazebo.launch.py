@@ -30,7 +30,7 @@ from krang_dynamics.launching import declared, hardware_beside, is_true
 from krang_dynamics.robot.library import load_robot
 from krang_dynamics.robot.model import Robot
 from krang_dynamics.simulation.gazebo.gazebo_files import GazeboSetup, write_gazebo_files
-from krang_dynamics.simulation.usual_terms import usual_terms
+from krang_dynamics.simulation.simulated_robot import default_terms
 
 ARGUMENTS = {  # name: default, description
     'robot': ('krang', 'shipped name, or path of a robot file (YAML) or URDF'),
@@ -135,7 +135,7 @@ def controller(robot: Robot, setup: GazeboSetup, asked: dict[str, str], guard: b
     arguments = {
         'robot': str(setup.robot_file),
         'params_file': str(setup.nodes),
-        'terms': asked['terms'] or usual_terms(robot),
+        'terms': asked['terms'] or default_terms(robot),
         'use_sim_time': 'true',
         **{name: asked[name] for name in ('namespace', 'guard', 'auto_activate')},
     }

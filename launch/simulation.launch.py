@@ -12,7 +12,7 @@ from launch_ros.actions import Node, SetParameter
 
 from krang_dynamics.launching import declared, failure, hardware_beside, is_true
 from krang_dynamics.robot.library import load_robot
-from krang_dynamics.simulation.usual_terms import usual_terms
+from krang_dynamics.simulation.simulated_robot import default_terms
 
 ARGUMENTS = {  # name: default, description
     'robot': ('krang', 'shipped name, or path of a robot file (YAML) or URDF'),
@@ -47,7 +47,7 @@ def start(context: LaunchContext) -> list[Action]:
 
 def controller(asked: dict[str, str]) -> Action:
     arguments = {
-        'terms': asked['terms'] or usual_terms(load_robot(asked['robot'])),
+        'terms': asked['terms'] or default_terms(load_robot(asked['robot'])),
         'use_sim_time': 'true',
         **{name: asked[name] for name in ('robot', 'namespace', 'params_file', 'guard', 'auto_activate')},
     }

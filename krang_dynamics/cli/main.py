@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 from ..errors import KrangError
 from ..robot.library import load_robot, robots
 from ..robot.sanity_report import report
-from ..simulation.engines import ENGINES
+from ..simulation import ENGINES
 from ..text import table
 from . import bag_commands
 from . import bench as benchmarks

@@ -22,10 +22,9 @@ from ..control.parameters import PARAMETERS, Parameter, frame_parameters
 from ..control.settings import Settings, commanded_joints
 from ..errors import KrangError
 from ..robot.model import Robot
-from ..simulation.engines import ENGINES
+from ..simulation import ENGINES
 from ..simulation.faults import Faults, Measurement
-from ..simulation.simulated_robot import SimulatedRobot
-from ..simulation.wall import Wall
+from ..simulation.simulated_robot import SimulatedRobot, Wall
 from .ros import qos
 from .ros.command_message import Stamp, answers
 from .ros.description import description_of
@@ -140,7 +139,7 @@ class SimulatorNode(Shell, Node):
 
     def _on_command(self, message: Any) -> None:
         try:
-            self._machine.hear(np.array(message.data))
+            self._machine.receive_command(np.array(message.data))
         except KrangError as error:
             self.warn_of_refusal(str(error))
             return
@@ -163,15 +162,15 @@ class SimulatorNode(Shell, Node):
         faults = {k.removeprefix('faults.'): v for k, v in values.items() if k.startswith('faults.')}
         mass = faults.pop('mass')
         names = {k: tuple(v) for k, v in faults.items() if isinstance(v, list)}
-        machine.suffer(Faults(**{**faults, **names}))
-        machine.be(mass, tuple(payloads_of(values)))
-        machine.lean_on(_wall(values))
+        machine.set_faults(Faults(**{**faults, **names}))
+        machine.set_load(mass, tuple(payloads_of(values)))
+        machine.set_wall(_wall(values))
         push = (values['push.frame'], values['push.wrench'], values['push.duration'])
         if push != self._last_push:
             if push[0]:
                 machine.push(push[0], np.array(push[1]), push[2] or inf)
             else:
-                machine.let_go()
+                machine.end_push()
             self._last_push = push
 
     # -- time ------------------------------------------------------------------------------------------

@@ -16,6 +16,7 @@ from .motor import Motors
 from .payload import Payload
 from .rolling import Rolling
 from .urdf import Urdf
+from .urdf_editing import kinematics_xml
 
 ALIGNED = pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
 LOCAL = pin.ReferenceFrame.LOCAL
@@ -335,7 +336,7 @@ class Robot:
 def kinematic_model(urdf: Urdf) -> pin.Model:
     """Pinocchio's reading of a URDF, one coordinate per moving joint, followers included."""
     try:
-        return pin.buildModelFromXML(urdf.kinematics_xml())
+        return pin.buildModelFromXML(kinematics_xml(urdf))
     except (ValueError, RuntimeError) as error:
         raise UrdfError(f'{urdf.source}: Pinocchio cannot build it: {error}') from error
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree
-from xml.etree.ElementTree import Element, SubElement
+from xml.etree.ElementTree import Element
 
 import numpy as np
 
@@ -82,22 +82,6 @@ class Urdf:
             raise UrdfError(f'{path}: cannot be read: {error.strerror}') from error
         return cls(text, str(path))
 
-    def kinematics_xml(self) -> str:
-        """The URDF that Pinocchio reads: inertias and joints alone, one coordinate per joint.
-
-        Continuous joints become revolute, so that no cos/sin pair enters the configuration, and
-        mimic joints become joints of their own, for JointMap to fold. Numbers are written anew: urdfdom
-        drops an inertia whose number has a blank too many.
-        """
-        robot = Element('robot', name=self.name)
-        for link in self.links.values():
-            element = SubElement(robot, 'link', name=link.name)
-            if link.mass:
-                add_inertial(element, link.mass, link.com, link.inertia)
-        for joint in self.joints.values():
-            robot.append(_kinematic_joint(joint))
-        return ElementTree.tostring(robot, encoding='unicode')
-
     def leader(self, name: str) -> tuple[str, float, float]:
         """The joint that moves `name`, with q_name = multiplier * q_leader + offset."""
         multiplier, offset = 1.0, 0.0
@@ -132,6 +116,13 @@ class Urdf:
         while waiting:
             yield (name := waiting.pop())
             waiting += [j.child for j in self.joints.values() if j.parent == name]
+
+    def rigid_part(self, link: str) -> list[str]:
+        """`link` and all links that are fixed to it, directly or by others."""
+        part = [link]
+        for name in part:
+            part += [j.child for j in self.joints.values() if j.parent == name and not j.moves]
+        return part
 
     # -- reading ---------------------------------------------------------------------------
 
@@ -323,35 +314,6 @@ class Urdf:
                     f'joint {joint.name!r} moves links without mass ({joint.child!r} and beyond); '
                     'give one of them an <inertial>, or make the joint fixed'
                 )
-
-
-def add_inertial(link: Element, mass: float, com: Array, inertia: Array) -> None:
-    """Give a <link> its mass [kg], centre of mass [m] and inertia there [kg m2], in the link's axes."""
-    inertial = SubElement(link, 'inertial')
-    SubElement(inertial, 'origin', xyz=_text(com))
-    SubElement(inertial, 'mass', value=repr(mass))
-    entries = zip(INERTIA_KEYS, inertia[np.triu_indices(3)].tolist(), strict=True)
-    SubElement(inertial, 'inertia', {key: repr(value) for key, value in entries})
-
-
-def _kinematic_joint(joint: Joint) -> Element:
-    spins = joint.type == 'continuous'
-    element = Element('joint', name=joint.name, type='revolute' if spins else joint.type)
-    SubElement(element, 'parent', link=joint.parent)
-    SubElement(element, 'child', link=joint.child)
-    SubElement(element, 'origin', xyz=_text(joint.xyz), rpy=_text(joint.rpy))
-    if joint.moves:
-        SubElement(element, 'axis', xyz=_text(joint.axis))
-        # One turn is a sensible range for whoever samples a joint without limits.
-        lower, upper = (-math.pi, math.pi) if spins else (joint.lower, joint.upper)
-        effort, velocity = min(joint.effort, 1e12), min(joint.velocity, 1e12)
-        limits = {'lower': lower, 'upper': upper, 'effort': effort, 'velocity': velocity}
-        SubElement(element, 'limit', {key: repr(value) for key, value in limits.items()})
-    return element
-
-
-def _text(vector: Array) -> str:
-    return ' '.join(map(repr, vector.tolist()))
 
 
 def _parse_xml(text: str | bytes, source: str) -> Element:

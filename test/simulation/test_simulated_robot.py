@@ -11,8 +11,7 @@ from krang_dynamics.control.sensors import ImuSample, ImuSource, OdomSample, Odo
 from krang_dynamics.errors import ConfigError, InputError, UnknownNameError
 from krang_dynamics.robot.payload import Payload
 from krang_dynamics.simulation.faults import Faults
-from krang_dynamics.simulation.simulated_robot import SimulatedRobot
-from krang_dynamics.simulation.wall import Wall
+from krang_dynamics.simulation.simulated_robot import SimulatedRobot, Wall
 
 EXACT = 1e-9  # rad and rad/s, of two integrators of high order
 HARD = np.array([5.0, 0.0, -20.0, 0.0, 1.0, 0.0])  # N, N m
@@ -61,7 +60,7 @@ def test_before_any_command_it_is_held_where_it_stands(engine):
 
 def test_drivers_hold_the_last_command(machine):
     robot, u = machine.robot, np.array([40.0, 12.0])
-    machine.hear(u)
+    machine.receive_command(u)
     run(machine, 0.4)
     begin = (robot.home, np.zeros(2))
     assert_moved_as(machine, lambda t, q, v: robot.forward_dynamics(q, v, u, friction=True), begin, 0.4)
@@ -71,13 +70,13 @@ def test_drivers_hold_the_last_command(machine):
 def test_a_command_is_in_the_driver_s_unit():
     machine = machine_of('krang')
     torque = 0.1 * machine.robot.effort_limits * np.cos(np.arange(17))
-    machine.hear(machine.drivers.command(torque, np.zeros(17)))
+    machine.receive_command(machine.drivers.command(torque, np.zeros(17)))
     np.testing.assert_allclose(machine.effort(), torque, rtol=1e-12)
 
 
 def test_volts_give_less_torque_the_faster_the_motor_turns():
     machine = machine_of('pendubot')
-    machine.hear([3.0])
+    machine.receive_command([3.0])
     run(machine, 0.1)
     assert abs(machine.v[0]) > 0.5
     assert machine.robot.motor_command(machine.effort(), machine.v)[0] == pytest.approx(3.0)
@@ -85,16 +84,16 @@ def test_volts_give_less_torque_the_faster_the_motor_turns():
 
 @pytest.mark.parametrize('command', [[1.0], [1.0, np.nan], [1.0, np.inf], [1.0, 2.0, 3.0]])
 def test_what_is_no_command_is_refused_and_the_one_before_held(machine, command):
-    machine.hear([40.0, 12.0])
+    machine.receive_command([40.0, 12.0])
     with pytest.raises(InputError):
-        machine.hear(np.array(command))
+        machine.receive_command(np.array(command))
     np.testing.assert_array_equal(machine.effort(), [40.0, 12.0])
 
 
 def test_a_dead_driver_gives_no_torque(machine):
     robot = machine.robot
-    machine.hear([40.0, 12.0])
-    machine.suffer(Faults(dead_drivers=('joint_2',)))
+    machine.receive_command([40.0, 12.0])
+    machine.set_faults(Faults(dead_drivers=('joint_2',)))
     np.testing.assert_array_equal(machine.effort(), [40.0, 0.0])
     run(machine, 0.2)
     u, begin = np.array([40.0, 0.0]), (robot.home, np.zeros(2))
@@ -105,10 +104,10 @@ def test_of_two_drivers_of_a_joint_one_can_be_dead():
     machine = machine_of('krang')
     torque = np.zeros(17)
     torque[0] = 30.0
-    machine.hear(machine.drivers.command(torque, np.zeros(17)))
-    machine.suffer(Faults(dead_drivers=('left_wheel_motor',)))
+    machine.receive_command(machine.drivers.command(torque, np.zeros(17)))
+    machine.set_faults(Faults(dead_drivers=('left_wheel_motor',)))
     assert machine.effort()[0] == pytest.approx(15.0)
-    machine.suffer(Faults(dead_drivers=('left_wheel_motor', 'right_wheel_motor')))
+    machine.set_faults(Faults(dead_drivers=('left_wheel_motor', 'right_wheel_motor')))
     assert machine.effort()[0] == pytest.approx(0.0)
 
 
@@ -125,10 +124,10 @@ def test_with_other_masses_it_moves_as_a_robot_that_has_them(engine):
         loads = factor * (robot.coriolis_matrix(q, v) @ v + robot.gravity_torque(q))
         return np.linalg.solve(factor * links + rotors, u - loads - robot.friction_torque(v))
 
-    machine.hear(u)
+    machine.receive_command(u)
     run(machine, 0.1)
     begin = (machine.q, machine.v)
-    machine.be(factor, ())
+    machine.set_load(factor, ())
     np.testing.assert_array_equal((machine.q, machine.v), begin)
     run(machine, 0.2)
     assert_moved_as(machine, acceleration, begin, 0.2)
@@ -138,26 +137,26 @@ def test_with_other_masses_it_moves_as_a_robot_that_has_them(engine):
 def test_what_it_carries_moves_with_it(machine):
     load, u = carried(3.0), np.array([60.0, 20.0])
     laden = machine.robot.with_payload(load.frame, load.mass, load.com, load.inertia)
-    machine.be(1.0, (load,))
-    machine.hear(u)
+    machine.set_load(1.0, (load,))
+    machine.receive_command(u)
     run(machine, 0.2)
     begin = (machine.robot.home, np.zeros(2))
     assert_moved_as(machine, lambda t, q, v: laden.forward_dynamics(q, v, u, friction=True), begin, 0.2)
 
 
 def test_the_same_load_said_again_changes_nothing(machine):
-    machine.be(1.0, (carried(3.0),))
+    machine.set_load(1.0, (carried(3.0),))
     run(machine, 0.05)
     plant = machine._plant
-    machine.be(1.0, (carried(3.0),))
+    machine.set_load(1.0, (carried(3.0),))
     assert machine._plant is plant
-    machine.be(1.0, ())
+    machine.set_load(1.0, ())
     assert machine._plant is not plant
     assert machine.time == pytest.approx(0.05)
 
 
 def test_nobody_learns_of_it(machine):
-    machine.be(2.0, (carried(3.0),))
+    machine.set_load(2.0, (carried(3.0),))
     assert machine.robot.mass_matrix([0, 0]) == pytest.approx(
         kd.load_robot('planar_2r').mass_matrix([0, 0]), rel=1e-15
     )
@@ -208,7 +207,7 @@ def test_without_a_time_a_push_lasts_until_it_is_let_go(machine):
     machine.push('tip', HARD)
     run(machine, 0.1)
     np.testing.assert_array_equal(machine.external_wrench('tip'), HARD)
-    machine.let_go()
+    machine.end_push()
     begin = (machine.q, machine.v)
     run(machine, 0.1)
     robot, u = machine.robot, machine.effort()
@@ -226,7 +225,7 @@ def test_a_push_ends_the_one_before(machine):
 def test_a_push_goes_on_when_masses_change(machine):
     machine.push('tip', HARD)
     machine.step()
-    machine.be(2.0, ())
+    machine.set_load(2.0, ())
     machine.step()
     np.testing.assert_array_equal(machine.external_wrench('tip'), HARD)
     assert machine._plant._pushes.keys() == {'tip'}
@@ -242,15 +241,15 @@ def wall_in_front(machine, depth):
 
 
 def test_a_wall_and_a_push_add_up(machine):
-    machine.lean_on(wall_in_front(machine, 0.001))
+    machine.set_wall(wall_in_front(machine, 0.001))
     machine.push('tip', HARD)
     np.testing.assert_allclose(machine.external_wrench('tip'), HARD + np.eye(6)[0] * 20.0, atol=1e-9)
 
 
 def test_a_wall_that_is_taken_away_presses_no_more(machine):
-    machine.lean_on(wall_in_front(machine, 0.01))
+    machine.set_wall(wall_in_front(machine, 0.01))
     machine.step()
-    machine.lean_on(None)
+    machine.set_wall(None)
     begin = (machine.q, machine.v)
     run(machine, 0.1)
     robot, u = machine.robot, machine.effort()
@@ -261,9 +260,9 @@ def test_a_wall_that_is_taken_away_presses_no_more(machine):
     'act',
     [
         lambda machine: machine.push('tipp', HARD),
-        lambda machine: machine.lean_on(Wall('tipp', np.zeros(3), np.ones(3))),
-        lambda machine: machine.suffer(Faults(nan=('tipp',))),
-        lambda machine: machine.suffer(Faults(dead_drivers=('tipp',))),
+        lambda machine: machine.set_wall(Wall('tipp', np.zeros(3), np.ones(3))),
+        lambda machine: machine.set_faults(Faults(nan=('tipp',))),
+        lambda machine: machine.set_faults(Faults(dead_drivers=('tipp',))),
     ],
 )
 def test_unknown_names_are_refused_and_change_nothing(machine, act):
@@ -281,7 +280,7 @@ def moving(name, **overrides):
     """A machine in the midst of a motion."""
     machine = machine_of(name, **overrides)
     torque = machine.effort() + 0.2 * machine.robot.effort_limits * np.cos(np.arange(machine.robot.nv))
-    machine.hear(machine.drivers.command(torque, np.zeros(machine.robot.nv)))
+    machine.receive_command(machine.drivers.command(torque, np.zeros(machine.robot.nv)))
     run(machine, 0.3)
     assert np.abs(machine.v).max() > 0.05
     return machine
@@ -320,7 +319,7 @@ def test_the_controller_reads_the_joint_back_from_the_inertial_unit(gravity):
 @pytest.mark.parametrize('engine', ['pinocchio', 'mujoco'])
 def test_the_controller_reads_the_base_back_from_odometry(engine):
     machine = moving('otbot', engine=engine) if engine == 'pinocchio' else machine_of('otbot', engine)
-    machine.hear([8.0, 5.0, 1.0])
+    machine.receive_command([8.0, 5.0, 1.0])
     run(machine, 0.3)
     robot, q, v = machine.robot, machine.q, machine.v
     place, orientation, twist = machine.odometry()
@@ -335,7 +334,74 @@ def test_the_controller_reads_the_base_back_from_odometry(engine):
 
 
 def test_sensors_that_a_robot_does_not_have_are_named(machine):
-    with pytest.raises(ConfigError, match='no inertial unit'):
+    with pytest.raises(ConfigError, match='no `imu`'):
         machine.imu()
-    with pytest.raises(ConfigError, match='no odometry'):
+    with pytest.raises(ConfigError, match='no `odom`'):
         machine.odometry()
+
+
+# -- the wall ------------------------------------------------------------------------------------------
+
+
+ARM = kd.load_robot('planar_2r')
+REST = np.zeros(2)
+NORMAL = np.array([-1.0, 0.0, 0.0])
+
+
+def tip(q):
+    return ARM.frame_pose(q, 'tip')[:3, 3]
+
+
+def wall_at(depth, normal=NORMAL, **numbers):
+    """A wall in which the tip is so deep [m] at home; level with the tip, it does not matter where."""
+    unit = normal / np.linalg.norm(normal)
+    return Wall('tip', tip(ARM.home) + depth * unit + [0, 3.0, 0], normal, **numbers)
+
+
+def test_it_is_a_spring():
+    for depth in (0.001, 0.01):
+        np.testing.assert_allclose(
+            wall_at(depth).wrench(ARM, ARM.home, REST), [-2e4 * depth, 0, 0, 0, 0, 0], atol=1e-9
+        )
+
+
+def test_out_of_reach_it_does_nothing():
+    assert not wall_at(-1e-6).wrench(ARM, ARM.home, 10 * np.ones(2)).any()
+
+
+def test_only_the_direction_of_the_normal_counts():
+    normal = np.array([-2.0, 0.0, 1.0])
+    np.testing.assert_allclose(
+        wall_at(0.01, normal).wrench(ARM, ARM.home, REST)[:3], 200 * normal / np.sqrt(5)
+    )
+
+
+@pytest.mark.parametrize('sign', [1, -1])
+def test_it_brakes_who_comes_and_never_pulls_who_goes(sign):
+    v = sign * np.array([0.3, 0.2])
+    step = 1e-6
+    speed = (tip(ARM.home + step * v) - tip(ARM.home - step * v))[0] / (2 * step)
+    for damping in (300.0, 1e6):
+        force = wall_at(0.001, damping=damping).wrench(ARM, ARM.home, v)[0]
+        assert force == pytest.approx(-max(0.0, 20.0 + damping * speed), rel=1e-6)
+        assert force <= 0
+
+
+def test_a_wall_without_a_direction_is_refused():
+    with pytest.raises(InputError, match='normal of a wall is 0'):
+        Wall('tip', np.zeros(3), np.zeros(3))
+
+
+def test_an_arm_that_leans_on_it_comes_to_rest_with_its_force():
+    """A constant force of 15 N at the tip, stiff in the other direction, damped: the wall gives 15 N back."""
+    machine = SimulatedRobot(ARM, Drivers(ARM, ARM.joint_names), 'pinocchio')
+    machine.set_wall(wall_at(-0.002, np.array([-1.0, 0.0, 0.0])))
+    height = tip(ARM.home)[2]
+    for _ in range(3000):
+        q, v = machine.q, machine.v
+        J = ARM.jacobian(q, 'tip')[:3]
+        force = np.array([15.0, 0, 2000 * (height - tip(q)[2])]) - 100 * (J @ v)
+        machine.receive_command(ARM.gravity_torque(q) + J.T @ force - 2 * v)
+        machine.step()
+    assert np.abs(machine.v).max() < 1e-4
+    np.testing.assert_allclose(machine.external_wrench('tip')[:3], [-15, 0, 0], atol=0.05)
