@@ -38,7 +38,7 @@ class Difference:
 
 def frames_of(robot: Robot, engine: Engine, shipped: bool) -> FrameTree:
     """The source's own symbols for a shipped robot, the numbers of its URDF for any other."""
-    if shipped:
+    if shipped and robot.name in SYMBOLIC:
         return SYMBOLIC[robot.name](engine)
     config = robot.config
     tree = read_urdf(robot.urdf.text, engine, robot.joint_names, config.gravity, config.end_effectors)

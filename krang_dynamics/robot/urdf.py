@@ -1,4 +1,4 @@
-"""What a URDF says of links and joints, checked before Pinocchio sees it."""
+"""Links and joints of a URDF, checked before Pinocchio reads it."""
 
 import math
 from collections.abc import Iterator
@@ -29,7 +29,7 @@ class Link:
 
 @dataclass(frozen=True)
 class Mimic:
-    """Position of a follower: multiplier * leader + offset."""
+    """Position of a mimic joint: multiplier * leader + offset."""
 
     leader: str
     multiplier: float
@@ -38,7 +38,7 @@ class Mimic:
 
 @dataclass(frozen=True)
 class Joint:
-    """A joint as written; limits in rad or m, rad/s or m/s, N m or N, infinite where not given."""
+    """A joint; limits in rad or m, rad/s or m/s, N m or N, infinite if absent."""
 
     name: str
     type: str
@@ -92,7 +92,7 @@ class Urdf:
         return name, multiplier, offset
 
     def motion_limits(self, name: str) -> tuple[float, float, float]:
-        """Lower, upper and speed limit of a leader, within which its followers keep theirs too."""
+        """Lower, upper and speed limit of a joint, with which the joints that mimic it keep theirs."""
         lower, upper, velocity = -math.inf, math.inf, math.inf
         for joint in self.joints.values():
             leader, k, offset = self.leader(joint.name)
@@ -102,11 +102,11 @@ class Urdf:
             lower, upper = max(lower, ends[0]), min(upper, ends[1])
             velocity = min(velocity, joint.velocity / abs(k))
         if lower > upper:
-            raise self._error(f'joint {name!r}: the limits of the joints that mimic it leave it no room')
+            raise self._error(f'joint {name!r}: the limits of its mimic joints exclude every position')
         return lower, upper, velocity
 
     def leaves(self) -> list[str]:
-        """Links that carry no other link: the end effectors of a robot that names none."""
+        """Links without children: the default end effectors."""
         parents = {joint.parent for joint in self.joints.values()}
         return [name for name in self.links if name not in parents and name != self.root]
 
@@ -136,7 +136,7 @@ class Urdf:
             if not name:
                 raise self._error(f'a <{tag}> has no name attribute; give it one')
             if name == RESERVED:
-                raise self._error(f'a {tag} is named {name!r}, which Pinocchio keeps for itself; rename it')
+                raise self._error(f'a {tag} is named {name!r}, which Pinocchio reserves; rename it')
             if name in seen:
                 raise self._error(f'two {tag}s are named {name!r}; names must be unique')
             seen.add(name)
@@ -144,7 +144,7 @@ class Urdf:
 
     def _numbers(self, text: str, count: int, where: str) -> Array:
         try:
-            # Python reads 1_0 and other scripts' digits as numbers; a URDF does not mean them.
+            # Python reads 1_0 and non-ASCII digits as numbers; URDF parsers do not.
             values = np.array([float(word.replace('_', '?').encode('ascii')) for word in text.split()])
         except ValueError:
             raise self._error(f'{where} is {text!r}; it must be {count} number(s)') from None
@@ -205,8 +205,8 @@ class Urdf:
         type_ = element.get('type', '')
         if type_ in ('floating', 'planar'):
             raise self._error(
-                f'{where} is {type_}: one number per joint cannot describe it; use prismatic and '
-                'revolute joints in its place (x, y, alpha of the shipped otbot show how), or fix it'
+                f'{where} is {type_}, which has more than one coordinate; use prismatic and revolute joints '
+                'instead, as x, y and alpha of the shipped otbot, or make it fixed'
             )
         if type_ not in (*MOVING, 'fixed'):
             raise self._error(f'{where}: unknown type {type_!r}{suggestion(type_, (*MOVING, "fixed"))}')
@@ -272,11 +272,11 @@ class Urdf:
         offset = self._attribute(mimic, 'offset', 0.0, f'{where}: mimic')
         return Mimic(mimic.get('joint', ''), multiplier, offset)
 
-    # -- checks of the whole ----------------------------------------------------------------
+    # -- checks of the whole robot -------------------------------------------------------------
 
     def _check_tree(self) -> str:
         if not self.links:
-            raise self._error('has no <link>; it is not a robot description')
+            raise self._error('has no <link>, so it is not a robot description')
         parent_joint: dict[str, str] = {}
         for joint in self.joints.values():
             if joint.child in parent_joint:
@@ -291,7 +291,7 @@ class Urdf:
         reached = set(self.subtree(roots[0]))
         ring = [joint.name for joint in self.joints.values() if joint.child not in reached]
         if ring:
-            raise self._error(f'joints {", ".join(ring)} form a ring that does not hang on {roots[0]!r}')
+            raise self._error(f'joints {", ".join(ring)} form a loop that is not connected to {roots[0]!r}')
         if not any(joint.moves for joint in self.joints.values()):
             raise self._error('has no joint that moves')
         return roots[0]
@@ -323,8 +323,8 @@ def _parse_xml(text: str | bytes, source: str) -> Element:
         hint = '; if it is xacro, expand it first: xacro FILE > robot.urdf' if 'prefix' in str(error) else ''
         raise UrdfError(f'{source}: is not XML: {error}{hint}') from error
     if root.tag != 'robot':
-        raise UrdfError(f'{source}: the outermost element is <{root.tag}>, a URDF has <robot>')
-    # An expanded file keeps the xacro namespace declared: only what is unexpanded tells.
+        raise UrdfError(f'{source}: the root element is <{root.tag}>; in a URDF it is <robot>')
+    # An expanded file still declares the xacro namespace, so look for unexpanded elements.
     for element in root.iter():
         words = ' '.join(element.attrib.values())
         if '/xacro}' in str(element.tag) or '${' in words or '$(' in words:
