@@ -282,4 +282,4 @@ def test_the_end_of_the_guard_is_the_end_of_all(launch):
     launched.until_state('inactive')
     os.kill(launched.pid('torque_guard'), signal.SIGKILL)
     assert launched.status() == 1
-    assert 'torque_guard has ended, so no command reaches the drivers' in launched.log
+    assert 'torque_guard has ended, so the drivers receive no commands' in launched.log
