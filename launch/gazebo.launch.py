@@ -53,20 +53,20 @@ def generate_launch_description() -> LaunchDescription:
 
 def start(context: LaunchContext) -> list[Action]:
     """Gazebo with the robot, then the other processes in the order of their dependencies."""
-    asked = context.launch_configurations
-    robot = load_robot(asked['robot'])
+    config = context.launch_configurations
+    robot = load_robot(config['robot'])
     folder = Path(launch_config.log_dir) / 'gazebo'  # next to the logs of this run
-    setup = write_gazebo_files(robot, folder, asked['namespace'], is_true(context, 'wheels_locked'))
-    spawn = spawned(robot, setup, asked['namespace'])
-    states = spawner('joint_state_broadcaster', asked['namespace'])
-    torques = spawner('effort_controller', asked['namespace'])
+    setup = write_gazebo_files(robot, folder, config['namespace'], is_true(context, 'wheels_locked'))
+    spawn = spawned(robot, setup, config['namespace'])
+    states = spawner('joint_state_broadcaster', config['namespace'])
+    torques = spawner('effort_controller', config['namespace'])
     return [
         *warnings(robot),
         gazebo(setup, is_true(context, 'headless')),
-        publisher(setup, asked['namespace']),
-        bridge(setup, asked['namespace']),
+        publisher(setup, config['namespace']),
+        bridge(setup, config['namespace']),
         after(spawn, states),
-        after(states, controller(robot, setup, asked, is_true(context, 'guard'))),
+        after(states, controller(robot, setup, config, is_true(context, 'guard'))),
         RegisterEventHandler(OnStateTransition(goal_state='active', entities=[torques], handle_once=True)),
         after(torques),
         spawn,
@@ -134,14 +134,14 @@ def spawner(name: str, namespace: str) -> Node:
     )
 
 
-def controller(robot: Robot, setup: GazeboSetup, asked: dict[str, str], guard: bool) -> Action:
+def controller(robot: Robot, setup: GazeboSetup, config: dict[str, str], guard: bool) -> Action:
     """Controller and guard from hardware.launch.py, with their torques remapped to effort_controller."""
     arguments = {
         'robot': str(setup.robot_file),
         'params_file': str(setup.nodes),
-        'terms': asked['terms'] or default_terms(robot),
+        'terms': config['terms'] or default_terms(robot),
         'use_sim_time': 'true',
-        **{name: asked[name] for name in ('namespace', 'guard', 'auto_activate')},
+        **{name: config[name] for name in ('namespace', 'guard', 'auto_activate')},
     }
     return GroupAction(
         [

@@ -42,10 +42,10 @@ def generate_launch_description() -> LaunchDescription:
 
 def start(context: LaunchContext, given: set[str]) -> list[Action]:
     """Both nodes, and the transitions of the controller."""
-    asked = context.launch_configurations
+    config = context.launch_configurations
     values: dict[str, object] = {
-        'robot': asked['robot'],
-        'terms': asked['terms'].split(','),
+        'robot': config['robot'],
+        'terms': config['terms'].split(','),
         'use_sim_time': is_true(context, 'use_sim_time'),
     }
     # Arguments override the file, and the file overrides the arguments' defaults: in ROS a value for a named
@@ -54,9 +54,9 @@ def start(context: LaunchContext, given: set[str]) -> list[Action]:
     overrides = {name: value for name, value in values.items() if name in given}
     common = {
         'package': 'krang_dynamics',
-        'namespace': asked['namespace'],
-        'ros_arguments': ['--log-level', asked['log_level'], *defaults],
-        'parameters': [*params_file(asked['params_file']), *([overrides] if overrides else [])],
+        'namespace': config['namespace'],
+        'ros_arguments': ['--log-level', config['log_level'], *defaults],
+        'parameters': [*params_file(config['params_file']), *([overrides] if overrides else [])],
         'output': 'screen',
         **STOP_TIMEOUTS,
     }

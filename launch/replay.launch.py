@@ -25,16 +25,16 @@ def generate_launch_description() -> LaunchDescription:
 
 def start(context: LaunchContext) -> list[Action]:
     """Starts the controller, and the player once the controller is active."""
-    asked = context.launch_configurations
+    config = context.launch_configurations
     controller = LifecycleNode(
         package='krang_dynamics',
         executable='torque_controller',
         name='torque_controller',
-        namespace=asked['namespace'],
+        namespace=config['namespace'],
         parameters=[
             {
-                'robot': asked['robot'],
-                'terms': asked['terms'].split(','),
+                'robot': config['robot'],
+                'terms': config['terms'].split(','),
                 'use_sim_time': True,
                 'auto_enable': True,
                 'flight_recorder': '',
@@ -49,7 +49,7 @@ def start(context: LaunchContext) -> list[Action]:
         package='krang_dynamics',
         executable='krang',
         name='player',
-        arguments=['replay', asked['bag'], '--live', '--rate', asked['rate']],
+        arguments=['replay', config['bag'], '--live', '--rate', config['rate']],
         output='screen',
         on_exit=[OpaqueFunction(function=ended)],
     )

@@ -39,31 +39,31 @@ def generate_launch_description() -> LaunchDescription:
 
 def start(context: LaunchContext) -> list[Action]:
     """The nodes of hardware.launch.py on simulated time, and the simulator."""
-    asked = context.launch_configurations
+    config = context.launch_configurations
     shared = {'auto_enable': True, 'wheels_locked': is_true(context, 'wheels_locked')}
     nodes = GroupAction(
         [
             *(SetParameter(name, value) for name, value in shared.items()),  # a params_file overrides them
-            controller(asked),
-            simulator(asked, is_true(context, 'lock_step'), is_true(context, 'guard')),
+            controller(config),
+            simulator(config, is_true(context, 'lock_step'), is_true(context, 'guard')),
         ]
     )
     return [nodes]
 
 
-def controller(asked: dict[str, str]) -> Action:
+def controller(config: dict[str, str]) -> Action:
     arguments = {
-        'terms': asked['terms'] or default_terms(load_robot(asked['robot'])),
+        'terms': config['terms'] or default_terms(load_robot(config['robot'])),
         'use_sim_time': 'true',
-        **{name: asked[name] for name in ('robot', 'namespace', 'params_file', 'guard', 'auto_activate')},
+        **{name: config[name] for name in ('robot', 'namespace', 'params_file', 'guard', 'auto_activate')},
     }
     return hardware_beside(__file__, arguments)
 
 
-def simulator(asked: dict[str, str], lock_step: bool, guard: bool) -> Action:
+def simulator(config: dict[str, str], lock_step: bool, guard: bool) -> Action:
     values = {
-        'robot': asked['robot'],
-        'engine': asked['engine'],
+        'robot': config['robot'],
+        'engine': config['engine'],
         'lock_step': lock_step,
         'publish_clock': True,
     }
@@ -71,8 +71,8 @@ def simulator(asked: dict[str, str], lock_step: bool, guard: bool) -> Action:
         package='krang_dynamics',
         executable='simulator',
         name='simulator',
-        namespace=asked['namespace'],
-        parameters=[*([Path(asked['params_file'])] if asked['params_file'] else []), values],
+        namespace=config['namespace'],
+        parameters=[*([Path(config['params_file'])] if config['params_file'] else []), values],
         remappings=[('effort_commands', 'guarded/effort_commands')] if guard else [],
         on_exit=[failure('the simulator has ended; see its message above')],
         output='screen',

@@ -5,7 +5,7 @@ import sys
 
 
 def test_krang_derives_whole_within_500_megabytes():
-    # Linux hands ru_maxrss on from the process that forks, here the test runner; VmHWM starts anew.
+    # On Linux a child inherits ru_maxrss from the test runner; VmHWM does not have this problem.
     code = (
         'from pathlib import Path; from krang_dynamics.derivation.engine import CasadiEngine\n'
         'from krang_dynamics.derivation.equations import derive\n'

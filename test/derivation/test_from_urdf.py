@@ -19,7 +19,7 @@ def test_foreign_robots_agree_with_pinocchio(name, tmp_path):
 
 
 def test_a_wrong_mass_in_the_urdf_is_found(tmp_path):
-    """The check can fail: the derivation's own numbers accuse a URDF that was changed."""
+    """The check can fail: it detects a changed mass in the URDF."""
     source = kd.load_robot('planar_2r').urdf
     path = tmp_path / 'heavy.urdf'
     path.write_text(source.text.decode().replace('<mass value="1.5"/>', '<mass value="1.5000001"/>'))

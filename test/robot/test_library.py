@@ -6,10 +6,14 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from robot.bad_input import ANYTHING, ARM, RANDOM, campaign, load_or_refuse, outcome, refusal
+from robot.bad_input import ANYTHING, ARM, RANDOM, ROBOT_FILE, campaign, load_or_refuse, outcome, refusal
 from robot.urdf_text import EXACT, PENDULUM, dynamics, joint, urdf
 
 import krang_dynamics as kd
+from krang_dynamics.cli import derive
+from krang_dynamics.derivation.engine import CasadiEngine
+from krang_dynamics.robot import library
+from krang_dynamics.robot.sanity_report import report
 
 FIVE = {'krang', 'otbot', 'pendubot', 'planar_2r', 'anthropomorphic'}
 
@@ -182,3 +186,17 @@ def test_random_file_loads_or_is_refused(tmp_path, count):
 def test_random_override_is_valid_or_is_refused(keyword, value):
     robot, reason = outcome(kd.load_robot, 'planar_2r', **{keyword: value})
     assert robot or keyword in reason
+
+
+def test_a_shipped_robot_is_two_data_files(tmp_path, monkeypatch):
+    (tmp_path / 'config' / 'robots').mkdir(parents=True)
+    robot_file = ROBOT_FILE.replace('arm.urdf', '../../urdf/arm.urdf')
+    (tmp_path / 'config' / 'robots' / 'mine.yaml').write_text(robot_file)
+    (tmp_path / 'urdf').mkdir()
+    (tmp_path / 'urdf' / 'arm.urdf').write_text(ARM)
+    monkeypatch.setattr(library, 'share', lambda: tmp_path)
+    assert kd.robots() == ['mine']
+    robot = kd.load_robot('mine')
+    assert report(robot).startswith('mine: an arm')
+    tree = derive.frames_of(robot, CasadiEngine(), shipped=True)
+    assert list(tree.joint_names) == ['shoulder', 'elbow']

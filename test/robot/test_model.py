@@ -144,7 +144,7 @@ def test_pendubot_equations_in_volts(thetas, count):
     q, v, a = states(count, 2)
     tau = each(lambda *x: robot.inverse_dynamics(*x, friction=True), q, v, a)
     arm, pendulum = pendubot.voltage_equation(q, v, a, pendubot.THETAS[thetas]).T
-    # theta_5 holds the arm's friction and the back-EMF, so volts come from the torque with friction.
+    # theta_5 includes the arm's friction and the back-EMF, so tau must include friction.
     volts = each(robot.motor_command, tau, v)
     assert_close(volts[:, 0], arm)
     assert not volts[:, 1].any()
@@ -183,7 +183,7 @@ def test_otbot_constrained_solutions(count):
 
 
 def test_an_infeasible_acceleration_gets_the_nearest_motor_torque():
-    """Least squares: no other (u, lambda) comes closer to the generalised force asked for."""
+    """Least squares: no other (u, lambda) is closer to the required generalised force."""
     robot = kd.load_robot('otbot')
     q, v, a = states(1, 6)[:, 0]
     u = robot.motor_torque(q, v, a)

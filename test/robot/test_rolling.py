@@ -1,4 +1,4 @@
-"""Rolling constraints of bases on the ground z = 0, as a user declares them, by geometry alone."""
+"""Rolling constraints of bases on the ground z = 0, as a user declares them, against geometry."""
 
 import numpy as np
 import pytest
@@ -131,7 +131,7 @@ def car_with_steered_wheels():
 
 
 class Rolling:
-    """A rolling robot from a user's YAML, with the velocity of its contact points by geometry alone."""
+    """A rolling robot from a user's YAML, with the velocity of its contact points from geometry."""
 
     def __init__(self, folder, text, wheels, driven, rows):
         (folder / 'robot.urdf').write_text(text)

@@ -144,7 +144,7 @@ def slope(function, q, direction):
 
 
 def jacobian_of_pose(robot, q, frame):
-    """World-aligned, by central differences of the pose alone."""
+    """World-aligned, by central differences of the pose only."""
     rotation = robot.frame_pose(q, frame)[:3, :3]
     columns = []
     for direction in np.eye(robot.nv):

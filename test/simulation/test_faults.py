@@ -1,4 +1,4 @@
-"""Faults of sensors: what is asked for happens, and nothing else."""
+"""Faults of sensors: each has its effect and no other."""
 
 import numpy as np
 import pytest

@@ -96,7 +96,7 @@ def test_without_mujoco_the_exact_plant_works_and_the_other_says_what_to_install
 
 
 class Engine:
-    """MuJoCo's reading of a robot's URDF, asked in the robot's joint order."""
+    """MuJoCo's model of a robot's URDF, evaluated in the robot's joint order."""
 
     def __init__(self, robot, urdf):
         self.model = mujoco.MjModel.from_xml_string(urdf)

@@ -42,7 +42,7 @@ def test_torques_are_forwarded_in_the_order_of_the_drivers(robot, files):
 def test_ros_reads_the_parameter_files(tmp_path):
     pytest.importorskip('rclpy', reason='rclpy is not installed')
     files = write_gazebo_files(kd.load_robot('krang'), tmp_path)
-    # In a process of its own: importing ROS's messages warns.
+    # In a separate process, because importing ROS's messages gives warnings.
     code = """if True:
         import sys, rclpy
         rclpy.init()
