@@ -1,4 +1,4 @@
-"""Conversion of YAML data to dataclasses, with errors that name the file, the key and the remedy."""
+"""Conversion between YAML and dataclasses, with errors that name the file, the key and the remedy."""
 
 import dataclasses
 import math
@@ -47,6 +47,20 @@ def build(cls: type[T], data: Any, source: str, key: str = '') -> T:
         return cls(**values)
     except ConfigError as error:  # from __post_init__
         raise _error(source, key, str(error)) from None
+
+
+def to_yaml(instance: Any) -> str:
+    """YAML text of a dataclass without its unset entries; build() accepts its data."""
+    return yaml.safe_dump(
+        _plain(dataclasses.asdict(instance)), sort_keys=False, allow_unicode=True, width=100
+    )
+
+
+def _plain(value: Any) -> Any:
+    """YAML data: unset entries left out, tuples as lists."""
+    if isinstance(value, dict):
+        return {key: _plain(entry) for key, entry in value.items() if entry is not None and entry != {}}
+    return [_plain(entry) for entry in value] if isinstance(value, (tuple, list)) else value
 
 
 def _convert(hint: Any, value: Any, source: str, key: str) -> Any:

@@ -1,16 +1,15 @@
 """Identified values as a new robot: a URDF with new inertias, a robot file with new friction and motors."""
 
 import os
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pinocchio as pin
-import yaml
 
 from ...arrays import Array
 from ...robot.config import FrictionConfig, JointConfig, RobotConfig, Sign
 from ...robot.model import Robot
+from ...robot.schema import to_yaml
 from ...robot.urdf import Urdf
 from ...robot.urdf_editing import UrdfDocument
 
@@ -53,16 +52,5 @@ def with_friction_and_motors(
 
 def robot_file(config: RobotConfig, path: Path, urdf: Path, comments: list[str]) -> str:
     """YAML text of a robot file for `path`; the path of the URDF in it is relative to that file."""
-    data = _plain(asdict(config))
-    data['urdf'] = os.path.relpath(urdf.resolve(), path.resolve().parent)
-    body = yaml.safe_dump(data, sort_keys=False, allow_unicode=True, width=100)
-    return '\n'.join([*(f'# {line}' for line in comments), body])
-
-
-def _plain(value: Any) -> Any:
-    """Plain YAML data: unset entries left out, tuples as lists."""
-    if isinstance(value, dict):
-        return {key: _plain(entry) for key, entry in value.items() if entry is not None and entry != {}}
-    if isinstance(value, (tuple, list)):
-        return [_plain(entry) for entry in value]
-    return value
+    relative = os.path.relpath(urdf.resolve(), path.resolve().parent)
+    return '\n'.join([*(f'# {line}' for line in comments), to_yaml(replace(config, urdf=relative))])

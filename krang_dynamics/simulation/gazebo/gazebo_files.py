@@ -1,7 +1,7 @@
 """All files to run a robot in Gazebo Harmonic with gz_ros2_control, from its URDF and robot file."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ import yaml
 
 from ...robot.config import ActuatorConfig
 from ...robot.model import Robot
+from ...robot.schema import to_yaml
 from ..planar_base import PlanarBase
 from .gazebo_model import gazebo_urdf, viscous_friction
 from .gazebo_world import STEP, gazebo_world
@@ -91,7 +92,7 @@ def gazebo_robot_file(robot: Robot, urdf: str) -> str:
     config = replace(robot.config, urdf=urdf, actuators=_joints_as_drivers(robot))
     if config.rolling and config.odom is not None:
         config = replace(config, odom=replace(config.odom, heading_of=PlanarBase(robot).link))
-    return yaml.safe_dump(_plain(asdict(config)), sort_keys=False)
+    return to_yaml(config)
 
 
 def nodes_yaml(robot: Robot, joints: Sequence[str], wheels_locked: bool) -> str:
@@ -125,13 +126,6 @@ def _parameters(**nodes: dict[str, Any]) -> str:
     """A parameter file that is valid in any namespace."""
     # One dump per node: PyYAML writes equal lists as aliases, which ROS does not read.
     return ''.join(yaml.safe_dump({f'/**/{node}': {'ros__parameters': p}}) for node, p in nodes.items())
-
-
-def _plain(value: Any) -> Any:
-    """Plain YAML data: tuples as lists."""
-    if isinstance(value, dict):
-        return {key: _plain(entry) for key, entry in value.items()}
-    return [_plain(entry) for entry in value] if isinstance(value, (list, tuple)) else value
 
 
 def _spawn_pose(robot: Robot) -> tuple[float, ...]:
