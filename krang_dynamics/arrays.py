@@ -18,9 +18,9 @@ FLOAT64 = np.dtype(np.float64)
 
 
 def array(what: str, value: object, shape: tuple[int, ...]) -> Array:
-    """`value` as a finite float64 array of the given shape, its numbers side by side in memory.
+    """`value` as a finite, C-contiguous float64 array of the given shape.
 
-    Otherwise sums would be taken in another order, and their last bit would depend on the container.
+    Contiguity makes results bit-identical: the memory layout determines the order of sums.
     """
     try:
         x = np.asarray(value)
@@ -38,14 +38,14 @@ def array(what: str, value: object, shape: tuple[int, ...]) -> Array:
 
 
 def is_finite(x: Array) -> bool:
-    """Whether every number of a vector is finite."""
-    # The squared length is finite if every number is, and costs less than asking each one.
+    """Whether all numbers of a vector are finite."""
+    # A finite squared norm implies finite numbers, and is faster to compute than a test of each.
     return isfinite(x.dot(x)) or bool(np.isfinite(x).all())
 
 
 def joint_vector(what: str, value: object, names: Sequence[str], shape: tuple[int]) -> Array:
     """One finite number per joint of `names`, whose count is `shape`."""
-    # As in is_finite(); what this cannot decide (lists, overflow, errors) goes the slow way.
+    # Fast path, as in is_finite(); array() handles lists, overflow and errors.
     if (
         type(value) is np.ndarray
         and value.dtype is FLOAT64

@@ -1,4 +1,4 @@
-"""Errors of the package: every one says which value is wrong and what would have been valid."""
+"""Errors of the package; each message names the wrong value and the valid ones."""
 
 from collections.abc import Iterable
 from difflib import get_close_matches
@@ -9,23 +9,23 @@ class KrangError(ValueError):
 
 
 class InputError(KrangError):
-    """A number, array or name given to a function is not usable."""
+    """An invalid number, array or name was passed to a function."""
 
 
 class UrdfError(KrangError):
-    """A robot description cannot be a robot that this package controls."""
+    """A URDF is invalid or not supported."""
 
 
 class ConfigError(KrangError):
-    """A robot file has a missing, unknown or impossible entry."""
+    """A robot file or a parameter has a missing, unknown or invalid entry."""
 
 
 class BagError(KrangError):
-    """A recording cannot be read or written, or does not hold what is asked of it."""
+    """A bag cannot be read or written, or lacks the requested data."""
 
 
 class UnknownNameError(InputError):
-    """A joint, frame or robot that does not exist; `valid` holds the names that do."""
+    """A name that does not exist, of a joint, frame or robot for example; `valid` holds the existing ones."""
 
     def __init__(self, kind: str, name: object, valid: Iterable[str]) -> None:
         self.valid = tuple(valid)
@@ -33,7 +33,7 @@ class UnknownNameError(InputError):
 
 
 def suggestion(name: object, valid: Iterable[str]) -> str:
-    """End of a sentence about a wrong name: the closest valid one, then all of them."""
+    """The end of an error message about a wrong name: the closest valid name, then all of them."""
     names = [str(entry) for entry in valid]
     close = get_close_matches(str(name), names, n=1)
     hint = f'; did you mean {close[0]!r}?' if close else '.'

@@ -1,4 +1,4 @@
-"""What the launch files have in common; needs launch_ros, and nothing but launch files imports it."""
+"""Common parts of the launch files, which alone import this module; it needs launch_ros."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -23,12 +23,12 @@ from launch_ros.event_handlers import OnStateTransition
 from launch_ros.events.lifecycle import ChangeState
 from lifecycle_msgs.msg import Transition
 
-# A robot that is let down needs up to 4 s after ^C, and the guard may begin where the controller failed.
-PATIENCE = {'sigterm_timeout': '6', 'sigkill_timeout': '6'}  # s, one after the other
+# After SIGINT a `lower` stop takes up to 4 s, and the guard may have to start it again.
+STOP_TIMEOUTS = {'sigterm_timeout': '6', 'sigkill_timeout': '6'}  # s, one after the other
 
 
 def declared(arguments: Mapping[str, tuple[str | None, str]]) -> list[Action]:
-    """Arguments from name: (default, description); without a default one must be given."""
+    """Launch arguments from name: (default, description); an argument without default is required."""
     return [
         DeclareLaunchArgument(name, default_value=default, description=description)
         for name, (default, description) in arguments.items()
@@ -36,12 +36,12 @@ def declared(arguments: Mapping[str, tuple[str | None, str]]) -> list[Action]:
 
 
 def is_true(context: LaunchContext, name: str) -> bool:
-    """An argument as a yes or no."""
+    """A launch argument as a boolean."""
     return bool(IfCondition(LaunchConfiguration(name)).evaluate(context))
 
 
 def failure(reason: str) -> Action:
-    """Ends the launch with status 1, unless it is ending anyway."""
+    """Ends the launch with status 1, unless it is already shutting down."""
 
     def fail(context: LaunchContext) -> None:
         if not context.is_shutdown:
@@ -51,7 +51,7 @@ def failure(reason: str) -> Action:
 
 
 def hardware_beside(launch_file: str, arguments: Mapping[str, str]) -> Action:
-    """hardware.launch.py from the same folder: the one place that starts controller and guard."""
+    """Includes hardware.launch.py from the same folder, which starts controller and guard."""
     path = Path(launch_file).with_name('hardware.launch.py')
     return IncludeLaunchDescription(
         PythonLaunchDescriptionSource(str(path)), launch_arguments=arguments.items()
@@ -59,14 +59,14 @@ def hardware_beside(launch_file: str, arguments: Mapping[str, str]) -> Action:
 
 
 def transitions(controller: LifecycleNode, activate: bool) -> list[Action]:
-    """Configure once the process runs, then activate; where it cannot be configured, end."""
+    """Configure the controller once its process runs, then activate it; end the launch on failure."""
 
     def change(transition: int) -> Action:
         return EmitEvent(
             event=ChangeState(lifecycle_node_matcher=matches_action(controller), transition_id=transition)
         )
 
-    failed = failure('torque_controller could not be configured; its message above says why')
+    failed = failure('torque_controller could not be configured; see its message above')
     ended_too_early = OnProcessExit(target_action=controller, on_exit=[failed])
 
     def configured(context: LaunchContext) -> list[Action]:
@@ -84,7 +84,7 @@ def transitions(controller: LifecycleNode, activate: bool) -> list[Action]:
 
 
 def after(controller: LifecycleNode, transition: str, action: Action) -> OnStateTransition:
-    """What follows the first 'configuring' or 'activating'; later ones are the operator's."""
+    """Runs an action after the first 'configuring' or 'activating'; later ones are up to the operator."""
     return OnStateTransition(
         target_lifecycle_node=controller, start_state=transition, entities=[action], handle_once=True
     )

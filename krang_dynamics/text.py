@@ -1,10 +1,10 @@
-"""Plain text for terminals."""
+"""Formatting of text for terminals."""
 
 from collections.abc import Iterable, Sequence
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    """Lines of a table with aligned columns; numbers to the right, words to the left."""
+    """Lines of a table with aligned columns: numbers right, text left."""
     cells = [list(header), *(list(row) for row in rows)]
     widths = [max(len(row[i]) for row in cells) for i in range(len(header))]
     numeric = [all(_is_number(row[i]) for row in cells[1:]) for i in range(len(header))]
@@ -20,7 +20,7 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
 
 
 def number(value: float, digits: int = 4) -> str:
-    """A number as an engineer writes it: `digits` significant, no trailing zeros, - for infinite."""
+    """A number with `digits` significant digits and no trailing zeros; - if infinite."""
     if value in (float('inf'), float('-inf')):
         return '-'
     return f'{value:.{digits}g}' if abs(value) > 1e-12 else '0'

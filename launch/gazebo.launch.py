@@ -1,6 +1,7 @@
 """A robot in Gazebo Harmonic, with the same controller and guard as on hardware.
 
-Gazebo holds the joints until torques come: states first, then controller and guard, the torques' way last.
+Gazebo holds the joints until it receives torques. So the joint states start first, then controller and guard,
+and last the effort controller that forwards the torques.
 """
 
 import shlex
@@ -30,15 +31,18 @@ from krang_dynamics.launching import declared, hardware_beside, is_true
 from krang_dynamics.robot.library import load_robot
 from krang_dynamics.robot.model import Robot
 from krang_dynamics.simulation.gazebo.gazebo_files import GazeboSetup, write_gazebo_files
-from krang_dynamics.simulation.usual_terms import usual_terms
+from krang_dynamics.simulation.simulated_robot import default_terms
 
 ARGUMENTS = {  # name: default, description
     'robot': ('krang', 'shipped name, or path of a robot file (YAML) or URDF'),
-    'namespace': ('', 'of all nodes, and so of all topics but /clock and /diagnostics'),
-    'terms': ('', 'whose sum is the torque, separated by commas; default: what suits the robot'),
-    'wheels_locked': ('true', "whether Krang's base gets torque; without it the base swings freely"),
+    'namespace': ('', 'namespace of all nodes, and so of all topics except /clock and /diagnostics'),
+    'terms': ('', 'control terms, separated by commas; default: chosen for the robot'),
+    'wheels_locked': (
+        'true',
+        "whether Krang's base is driven; false: it swings freely",
+    ),
     'headless': ('false', 'whether Gazebo runs without a window'),
-    'guard': ('true', 'whether torque_guard stands between controller and Gazebo'),
+    'guard': ('true', 'whether torque_guard runs between controller and Gazebo'),
     'auto_activate': ('true', 'whether to activate the controller once it is configured'),
 }
 
@@ -48,21 +52,21 @@ def generate_launch_description() -> LaunchDescription:
 
 
 def start(context: LaunchContext) -> list[Action]:
-    """Gazebo with the robot in it; then, one after the other, what needs the one before."""
-    asked = context.launch_configurations
-    robot = load_robot(asked['robot'])
-    folder = Path(launch_config.log_dir) / 'gazebo'  # of this run, beside its logs
-    setup = write_gazebo_files(robot, folder, asked['namespace'], is_true(context, 'wheels_locked'))
-    spawn = spawned(robot, setup, asked['namespace'])
-    states = spawner('joint_state_broadcaster', asked['namespace'])
-    torques = spawner('effort_controller', asked['namespace'])
+    """Gazebo with the robot, then the other processes in the order of their dependencies."""
+    config = context.launch_configurations
+    robot = load_robot(config['robot'])
+    folder = Path(launch_config.log_dir) / 'gazebo'  # next to the logs of this run
+    setup = write_gazebo_files(robot, folder, config['namespace'], is_true(context, 'wheels_locked'))
+    spawn = spawned(robot, setup, config['namespace'])
+    states = spawner('joint_state_broadcaster', config['namespace'])
+    torques = spawner('effort_controller', config['namespace'])
     return [
         *warnings(robot),
         gazebo(setup, is_true(context, 'headless')),
-        publisher(setup, asked['namespace']),
-        bridge(setup, asked['namespace']),
+        publisher(setup, config['namespace']),
+        bridge(setup, config['namespace']),
         after(spawn, states),
-        after(states, controller(robot, setup, asked, is_true(context, 'guard'))),
+        after(states, controller(robot, setup, config, is_true(context, 'guard'))),
         RegisterEventHandler(OnStateTransition(goal_state='active', entities=[torques], handle_once=True)),
         after(torques),
         spawn,
@@ -70,12 +74,12 @@ def start(context: LaunchContext) -> list[Action]:
 
 
 def warnings(robot: Robot) -> list[Action]:
-    """What to know before believing what one sees; docs/simulation.md tells more."""
+    """Differences between Gazebo and the real robot; see docs/simulation.md."""
     texts = []
     if robot.rotor_inertia().any():
-        texts.append('has no rotors in Gazebo: it is lighter there, and gains.bandwidth is lowered for it')
+        texts.append('has no rotor inertia in Gazebo, so gains.bandwidth is lowered')
         if robot.friction.sign == 'exact' and robot.friction.coulomb.any():
-            texts.append('has dry friction, which holds joints without rotors fast in Gazebo')
+            texts.append('has dry friction, which locks joints without rotor inertia in Gazebo')
     return [LogInfo(msg=f'{robot.name} {text}') for text in texts]
 
 
@@ -120,7 +124,7 @@ def spawned(robot: Robot, setup: GazeboSetup, namespace: str) -> Node:
 
 
 def spawner(name: str, namespace: str) -> Node:
-    """Asks Gazebo's controller manager, which has read controllers.yaml, for a controller."""
+    """Loads and activates a controller in Gazebo's controller manager."""
     return Node(
         package='controller_manager',
         executable='spawner',
@@ -130,14 +134,14 @@ def spawner(name: str, namespace: str) -> Node:
     )
 
 
-def controller(robot: Robot, setup: GazeboSetup, asked: dict[str, str], guard: bool) -> Action:
-    """Controller and guard as hardware.launch.py starts them, their torques led to effort_controller."""
+def controller(robot: Robot, setup: GazeboSetup, config: dict[str, str], guard: bool) -> Action:
+    """Controller and guard from hardware.launch.py, with their torques remapped to effort_controller."""
     arguments = {
         'robot': str(setup.robot_file),
         'params_file': str(setup.nodes),
-        'terms': asked['terms'] or usual_terms(robot),
+        'terms': config['terms'] or default_terms(robot),
         'use_sim_time': 'true',
-        **{name: asked[name] for name in ('namespace', 'guard', 'auto_activate')},
+        **{name: config[name] for name in ('namespace', 'guard', 'auto_activate')},
     }
     return GroupAction(
         [
@@ -148,11 +152,11 @@ def controller(robot: Robot, setup: GazeboSetup, asked: dict[str, str], guard: b
 
 
 def after(process: Node, *actions: Action) -> Action:
-    """Go on once a process has done its work; end where it failed."""
+    """Start actions after a process has ended; shut down if it failed."""
 
     def go_on(event: ProcessExited, _: LaunchContext) -> list[Action]:
         if event.returncode == 0:
             return list(actions)
-        return [Shutdown(reason=f'{event.process_name} failed; its message above says why')]
+        return [Shutdown(reason=f'{event.process_name} failed; see its message above')]
 
     return RegisterEventHandler(OnProcessExit(target_action=process, on_exit=go_on))

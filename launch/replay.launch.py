@@ -1,6 +1,6 @@
-"""A recording for a running controller: its inputs on their topics, with /clock, as fast as asked for.
+"""Replay of a bag to a running controller: the recorded inputs on their topics, with /clock.
 
-The commands go to replay/effort_commands, where no driver listens. The launch ends with the recording.
+The commands go to replay/effort_commands, to which no driver subscribes. The launch ends with the bag.
 """
 
 from launch import LaunchContext, LaunchDescription
@@ -8,14 +8,14 @@ from launch.action import Action
 from launch.actions import OpaqueFunction, RegisterEventHandler, Shutdown
 from launch_ros.actions import LifecycleNode, Node
 
-from krang_dynamics.launching import PATIENCE, after, declared, transitions
+from krang_dynamics.launching import STOP_TIMEOUTS, after, declared, transitions
 
-ARGUMENTS = {  # name: default, description; None: must be given
+ARGUMENTS = {  # name: default, description; None: required
     'bag': (None, 'a rosbag2 folder, or a .mcap or .db3 file'),
     'robot': ('krang', 'shipped name, or path of a robot file (YAML) or URDF'),
-    'rate': ('1.0', 'times real time'),
-    'terms': ('gravity', 'whose sum is the torque, separated by commas'),
-    'namespace': ('', 'of the controller: that of the recorded topics'),
+    'rate': ('1.0', 'speed relative to real time'),
+    'terms': ('gravity', 'control terms, separated by commas'),
+    'namespace': ('', 'namespace of the controller; that of the recorded topics'),
 }
 
 
@@ -24,17 +24,17 @@ def generate_launch_description() -> LaunchDescription:
 
 
 def start(context: LaunchContext) -> list[Action]:
-    """The controller, and the player once it is active."""
-    asked = context.launch_configurations
+    """Starts the controller, and the player once the controller is active."""
+    config = context.launch_configurations
     controller = LifecycleNode(
         package='krang_dynamics',
         executable='torque_controller',
         name='torque_controller',
-        namespace=asked['namespace'],
+        namespace=config['namespace'],
         parameters=[
             {
-                'robot': asked['robot'],
-                'terms': asked['terms'].split(','),
+                'robot': config['robot'],
+                'terms': config['terms'].split(','),
                 'use_sim_time': True,
                 'auto_enable': True,
                 'flight_recorder': '',
@@ -43,13 +43,13 @@ def start(context: LaunchContext) -> list[Action]:
         remappings=[('effort_commands', 'replay/effort_commands')],
         output='screen',
         on_exit=[OpaqueFunction(function=ended)],
-        **PATIENCE,
+        **STOP_TIMEOUTS,
     )
     player = Node(
         package='krang_dynamics',
         executable='krang',
         name='player',
-        arguments=['replay', asked['bag'], '--live', '--rate', asked['rate']],
+        arguments=['replay', config['bag'], '--live', '--rate', config['rate']],
         output='screen',
         on_exit=[OpaqueFunction(function=ended)],
     )
@@ -58,10 +58,10 @@ def start(context: LaunchContext) -> list[Action]:
 
 
 def ended(context: LaunchContext) -> list[Action]:
-    """The end of one is the end of all, with status 1 where it failed."""
+    """Shuts down when a process ends, with status 1 if it failed."""
     if context.is_shutdown:
         return []
     event = context.locals.event
     if event.returncode != 0:
-        raise RuntimeError(f'{event.process_name} has failed; its message above says why')
+        raise RuntimeError(f'{event.process_name} has failed; see its message above')
     return [Shutdown(reason=f'{event.process_name} has ended')]

@@ -9,7 +9,7 @@ from ..errors import KrangError
 from ..robot.library import load_robot
 from ..robot.model import Robot
 from ..robot.motor import UNITS
-from ..simulation.engines import ENGINES
+from ..simulation import ENGINES
 
 if TYPE_CHECKING:
     from ..bags.validation.filtering import Filtering

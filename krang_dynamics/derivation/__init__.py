@@ -1,1 +1,1 @@
-"""The equations of motion by Lagrange's method, from frames to A, C, Q; knows nothing of Pinocchio."""
+"""Derivation of the equations of motion by Lagrange's method, independent of Pinocchio."""

@@ -1,4 +1,4 @@
-"""Straight-line code from expression graphs: a module that needs numpy alone, or plain C."""
+"""Straight-line code from expression graphs: a Python module that needs only numpy, or C."""
 
 from dataclasses import dataclass
 
@@ -10,19 +10,19 @@ from .numeric import VECTORS, Numeric
 
 @dataclass(frozen=True)
 class Step:
-    """One operation: the number of the value it makes, and its text over the values before."""
+    """One operation: the index of its result, and its expression in earlier results."""
 
     target: int
     text: str
 
 
-# Operations that derivations of rigid bodies give; both languages write them alike.
+# Operations in the dynamics of rigid bodies; both languages write them in the same way.
 BINARY = {ca.OP_ADD: '+', ca.OP_SUB: '-', ca.OP_MUL: '*', ca.OP_DIV: '/'}
 CALLS = {ca.OP_SIN: 'sin', ca.OP_COS: 'cos', ca.OP_SQRT: 'sqrt', ca.OP_TANH: 'tanh', ca.OP_SIGN: 'sign'}
 
 
 def python_module(numeric: Numeric, robot: str) -> str:
-    """Source of a module with one function per matrix, of arrays in the order of the joints."""
+    """Source of a Python module with one function per matrix, of arrays in joint order."""
     parts = [
         f'"""Equations of motion of {robot}, generated: A ddq + C dq + Q + friction = torque.\n\n'
         f'Joints: {", ".join(numeric.joint_names)}. Units: rad or m, s, N m.\n"""\n\n'
@@ -37,7 +37,7 @@ def python_module(numeric: Numeric, robot: str) -> str:
         lines += [f'    v{step.target} = {step.text}' for step in steps]
         values = ', '.join('0.0' if value is None else f'v{value}' for value in outputs)
         rows, columns = function.size_out(0)
-        # Values come column by column.
+        # CasADi stores matrices by columns.
         shaped = '' if name in VECTORS else f'.reshape({columns}, {rows}).T'
         lines.append(f'    return np.array([{values}], dtype=float){shaped}')
         parts.append('\n'.join(lines) + '\n')
@@ -45,10 +45,10 @@ def python_module(numeric: Numeric, robot: str) -> str:
 
 
 def c_source(numeric: Numeric, robot: str) -> str:
-    """Source of C99 functions name(inputs..., result); matrices are row by row."""
+    """Source of C99 functions name(inputs..., result); matrices are stored by rows."""
     parts = [
         f'/* Equations of motion of {robot}, generated: A ddq + C dq + Q + friction = torque.\n'
-        f'   Joints: {", ".join(numeric.joint_names)}. Units: rad or m, s, N m. Matrices are row by row. */\n'
+        f'   Joints: {", ".join(numeric.joint_names)}. Units: rad or m, s, N m. Matrices are row-major. */\n'
         '#include <math.h>\n\n'
         'static inline double sign(double x) { return (x > 0) - (x < 0); }\n'
     ]
@@ -66,9 +66,9 @@ def c_source(numeric: Numeric, robot: str) -> str:
 
 
 def _trace(function: ca.Function) -> tuple[list[Step], list[int | None]]:
-    """The operations of a function in order, and which value each entry of its result is."""
+    """The operations of a function in order, and the index of the value of each entry of its result."""
     count = 0
-    place: dict[int, int] = {}  # CasADi reuses its work vector; every value here has a number of its own
+    place: dict[int, int] = {}  # CasADi reuses its work vector; here each value has its own index
     steps: list[Step] = []
     outputs: list[int | None] = [None] * function.nnz_out(0)
     names = function.name_in()
@@ -106,4 +106,4 @@ def _text(
     }
     if code in simple:
         return simple[code].format(*values)
-    raise KrangError(f'operation {code} of the derivation cannot be written as code')
+    raise KrangError(f'no code can be generated for CasADi operation {code}')

@@ -19,7 +19,7 @@ class Constraint:
 def rolling_rows(tree: FrameTree) -> Matrix:
     """Velocity of every wheel's contact point along the wheel, then across, then up, as rows over dq.
 
-    The contact is the lowest point of a disc that may lean. Some rows may repeat others.
+    The contact is the lowest point of a disc that may lean. Rows may be linearly dependent.
     """
     engine, dq = tree.engine, tree.dq_vector()
     world, velocities = tree.world_transforms(), tree.velocities()

@@ -1,16 +1,16 @@
-"""Two symbolic engines behind one face: CasADi shares subexpressions, SymPy writes readably."""
+"""Two symbolic engines with one interface: CasADi for large expressions, SymPy for readable ones."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
-# Scalars and matrices are the engine's own; both kinds know +, -, *, @, .T and [i, j].
+# Scalars and matrices of the engine; both engines support +, -, *, @, .T and [i, j].
 Scalar = Any
 Matrix = Any
 
 
 class Engine(ABC):
-    """What the derivation asks of a symbolic engine beyond arithmetic."""
+    """The operations that the derivation needs beyond arithmetic."""
 
     @abstractmethod
     def symbol(self, name: str) -> Scalar: ...
@@ -39,13 +39,13 @@ class Engine(ABC):
 
     @abstractmethod
     def simplify(self, f: Matrix) -> Matrix:
-        """The same expression, shorter where the engine can."""
+        """An equivalent expression, simplified if the engine can."""
 
     def column(self, entries: Sequence[Scalar]) -> Matrix:
         return self.matrix([[entry] for entry in entries])
 
     def directional(self, f: Matrix, x: Matrix, direction: Matrix) -> Matrix:
-        """df/dx times a direction, of a column f."""
+        """df/dx times a direction, for a column f."""
         return self.jacobian(f, x) @ direction
 
     def rate(self, f: Matrix, q: Matrix, dq: Matrix) -> Matrix:
@@ -65,7 +65,7 @@ class Engine(ABC):
         )
 
     def rotation(self, axis: Sequence[float], angle: Scalar) -> Matrix:
-        """Turn by `angle` about the unit vector `axis`, by Rodrigues' formula."""
+        """Rotation by `angle` about the unit vector `axis`, by Rodrigues' formula."""
         c, s = self.cos(angle), self.sin(angle)
         x, y, z = axis
         return self.matrix(
@@ -78,7 +78,7 @@ class Engine(ABC):
 
 
 class CasadiEngine(Engine):
-    """CasADi's SX: an expression graph in which nothing is computed twice."""
+    """CasADi's SX: expression graphs with shared subexpressions."""
 
     def __init__(self) -> None:
         import casadi
@@ -120,7 +120,7 @@ class CasadiEngine(Engine):
 
 
 class SympyEngine(Engine):
-    """SymPy: expressions that a person can read, for robots small enough to be read."""
+    """SymPy: readable expressions, for small robots."""
 
     def __init__(self) -> None:
         import sympy

@@ -1,4 +1,4 @@
-"""From energies to A(q) a + C(q, v) v + Q(q) + Gamma_f(v), [krang] sections 1 to 4."""
+"""From the energies to A(q) a + C(q, v) v + Q(q) + Gamma_f(v), [krang] sections 1 to 4."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from .frames import FrameTree
 
 @dataclass(frozen=True)
 class Equations:
-    """The matrices of one robot, as expressions in the symbols of its tree."""
+    """The matrices of one robot, as expressions in the symbols of its frame tree."""
 
     tree: FrameTree
     A: Matrix  # without rotors
@@ -21,7 +21,7 @@ class Equations:
 
 
 def derive(tree: FrameTree, progress: Callable[[str], None] = lambda _: None) -> Equations:
-    """Everything that follows from the frames; `progress` hears each stage."""
+    """All matrices of a robot from its frames; `progress` is called with the name of each stage."""
     q = tree.q_vector()
     progress('kinetic energy')
     E = kinetic_energy(tree)
@@ -70,7 +70,7 @@ def mass_matrix(tree: FrameTree, E: Scalar) -> Matrix:
 def coriolis_matrix(tree: FrameTree, A: Matrix) -> Matrix:
     """C of the Christoffel symbols of A, eq. 4.
 
-    Its three sums over k are dA/dt, d(A dq)/dq and the transpose of the latter.
+    The three sums over k are dA/dt, d(A dq)/dq and its transpose.
     """
     q, dq = tree.q_vector(), tree.dq_vector()
     slope = tree.engine.jacobian(A @ dq, q)
@@ -80,7 +80,7 @@ def coriolis_matrix(tree: FrameTree, A: Matrix) -> Matrix:
 def inverse_dynamics(equations: Equations, ddq: Matrix) -> Matrix:
     """Gamma = d/dt (dE/d dq) - dE/dq + dU/dq, eq. 1 with eq. 5, without rotors.
 
-    Straight from the energies it takes an eighth of the operations of A ddq + C dq + Q on Krang.
+    For Krang this takes an eighth of the operations of A ddq + C dq + Q.
     """
     tree, engine = equations.tree, equations.tree.engine
     q, dq, E = tree.q_vector(), tree.dq_vector(), tree.engine.column([equations.E])
@@ -98,7 +98,7 @@ def jacobian(tree: FrameTree, key: str) -> Matrix:
         frame = tree.frames[name]
         if frame.row is None:
             continue
-        # A follower moves k times as fast as the joint whose row it has.
+        # A mimic joint moves k times as fast as its leader, whose row it has.
         k = (engine.jacobian(engine.column([frame.dq]), engine.column([tree.dq[frame.row]])))[0, 0]
         e = world[name][:3, :3] @ frame.e * k
         if frame.motion == 'revolute':

@@ -12,11 +12,11 @@ WORLD = '0'
 
 @dataclass(frozen=True)
 class Frame:
-    """One frame R_j as the map container of [krang] section 5.1 holds it.
+    """One frame R_j, with the entries of the map container of [krang] section 5.1.
 
     `rotation` (columns x, y, z) and `P` place it in its antecedent; `e` is the local axis of motion;
     `parameters` are [m MX MY MZ XX XY XZ YY YZ ZZ] about its origin. A frame without a joint has
-    no row; a follower has its leader's row and a multiple of its symbols.
+    no row; a mimic joint has its leader's row and a multiple of its symbols.
     """
 
     rotation: Matrix
@@ -41,7 +41,7 @@ class Wheel:
 
 @dataclass
 class FrameTree:
-    """All frames by key, the coordinates in the order of their rows, gravity, and what symbols are worth."""
+    """All frames by key, the coordinates in row order, gravity, and the values of the symbols."""
 
     engine: Engine
     name: str
@@ -56,14 +56,14 @@ class FrameTree:
     numbers: dict[str, float] = field(default_factory=dict)
 
     def parameter(self, name: str, number: float) -> Scalar:
-        """A symbol that stays one until its number is asked for."""
+        """Add a symbolic parameter with a numerical value, and return its symbol."""
         self.symbols[name], self.numbers[name] = self.engine.symbol(name), number
         return self.symbols[name]
 
     # -- the functions of [krang] section 5.2 -----------------------------------------------------
 
     def is_before(self, first: str, second: str) -> bool:
-        """Whether frame `first` comes before frame `second` on the way from the world."""
+        """Whether frame `first` is on the chain from the world to frame `second`."""
         return first != second and first in self.chain(second)
 
     def chain(self, key: str) -> list[str]:
@@ -159,12 +159,12 @@ class FrameTree:
         while waiting:
             ready = [key for key in waiting if self.frames[key].antecedent in done]
             if not ready:
-                raise KrangError(f'frames {", ".join(waiting)} do not hang on the world frame {WORLD!r}')
+                raise KrangError(f'frames {", ".join(waiting)} are not connected to the world {WORLD!r}')
             done += ready
             waiting = [key for key in waiting if key not in ready]
         return done[1:]
 
-    # -- inside ---------------------------------------------------------------------------------------
+    # -- internal -------------------------------------------------------------------------------------
 
     def _frame(self, key: str) -> Frame:
         if key not in self.frames:

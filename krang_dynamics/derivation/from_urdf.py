@@ -1,4 +1,8 @@
-"""A FrameTree from any URDF: a reader of its own, so that it can contradict the one in robot/."""
+"""A FrameTree from any URDF.
+
+This parser is independent of robot/urdf.py on purpose: the derivation cross-checks the robot model, and a
+common parser would hide its own errors.
+"""
 
 import math
 from collections.abc import Sequence
@@ -19,7 +23,7 @@ def read_urdf(
     gravity: Sequence[float],
     end_effectors: Sequence[str],
 ) -> FrameTree:
-    """Frames of a URDF with its numbers; keys are link names, rows follow `joint_names`."""
+    """Frames of a URDF with numerical parameters; keys are link names, rows are in `joint_names` order."""
     robot = ElementTree.fromstring(text.strip())
     q = [engine.symbol(f'q_{name}') for name in joint_names]
     dq = [engine.symbol(f'dq_{name}') for name in joint_names]
@@ -51,7 +55,7 @@ def _frame(
     motion = MOTION.get(joint.get('type', ''))
     if motion is None:
         raise KrangError(
-            f'joint {joint.get("name")!r} is {joint.get("type")}; only {", ".join(MOTION)} derive'
+            f'joint {joint.get("name")!r} is {joint.get("type")}; the derivation supports {", ".join(MOTION)}'
         )
     xyz, rpy = _origin(joint)
     turn, P = engine.matrix(_rotation_rows(rpy)), engine.column(xyz)
@@ -69,7 +73,7 @@ def _frame(
 def _follow(
     joints: dict[str, ElementTree.Element], name: str, joint_names: Sequence[str]
 ) -> tuple[int | None, float, float]:
-    """Row of the joint that moves `name`, with q_name = k q_row + offset; no row where fixed."""
+    """Row of the joint that moves `name`, with q_name = k q_row + offset; no row for a fixed joint."""
     k, offset = 1.0, 0.0
     while (mimic := joints[name].find('mimic')) is not None and joints[name].get('type') != 'fixed':
         offset += k * float(mimic.get('offset', 0))
@@ -136,7 +140,7 @@ def _unit(vector: list[float]) -> list[float]:
 
 
 def _rotation_rows(rpy: Sequence[float]) -> Rows:
-    """Rz(yaw) Ry(pitch) Rx(roll); quarter turns come out as whole numbers."""
+    """Rz(yaw) Ry(pitch) Rx(roll); quarter turns give integers."""
     (cr, cp, cy), (sr, sp, sy) = ([_exact(f(a)) for a in rpy] for f in (math.cos, math.sin))
     return [
         [cy * cp, cy * sp * sr - sy * cr, cy * sp * cr + sy * sr],
@@ -146,6 +150,6 @@ def _rotation_rows(rpy: Sequence[float]) -> Rows:
 
 
 def _exact(x: float) -> float:
-    """0, 1 and -1 as integers where only rounding keeps x from them, so that expressions stay short."""
+    """x rounded to 0, 1 or -1 if it differs only by rounding errors, so that expressions stay short."""
     nearest = round(x)
     return nearest if abs(nearest) <= 1 and abs(x - nearest) < 1e-15 else x

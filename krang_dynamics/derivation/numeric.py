@@ -1,4 +1,4 @@
-"""A derived robot with its numbers put in: functions of q, dq and ddq, to evaluate or to export."""
+"""The equations of a robot with numerical parameters: functions of q, dq and ddq, to evaluate or export."""
 
 import re
 from collections.abc import Sequence
@@ -16,13 +16,13 @@ from .equations import Equations, friction, inverse_dynamics, with_rotors
 
 Array = npt.NDArray[np.float64]
 
-# The functions that give one number per joint or row; all others give matrices.
+# Functions with a vector result; all others give matrices.
 VECTORS = 'gravity friction inverse_dynamics constraint_bias forward_dynamics motor_torque'.split()
 
 
 @dataclass(frozen=True)
 class Drive:
-    """What the machine adds to its links: rotor inertia [kg m2] and friction, in the order of q."""
+    """Rotor inertia [kg m2], friction and actuation, in the order of q."""
 
     rotor: Sequence[float]
     viscous: Sequence[float]  # [N m s/rad]
@@ -33,7 +33,7 @@ class Drive:
 
 @dataclass
 class Numeric:
-    """Named functions of one robot: the dense results are column-major inside, arrays outside."""
+    """The functions of one robot by name; a call returns a numpy array."""
 
     joint_names: Sequence[str]
     functions: dict[str, ca.Function] = field(default_factory=dict)
@@ -47,7 +47,7 @@ class Numeric:
 
 
 def evaluate(equations: Equations, drive: Drive) -> Numeric:
-    """A with rotors, C, Q, friction, inverse dynamics, Jacobians, and what rolling wheels add."""
+    """A with rotors, C, Q, friction, inverse dynamics, Jacobians, and the functions of rolling robots."""
     tree = equations.tree
     q, dq = tree.q_vector(), tree.dq_vector()
     ddq = tree.engine.column([tree.engine.symbol(f'dd{name}') for name in tree.joint_names])
@@ -84,17 +84,17 @@ def evaluate(equations: Equations, drive: Drive) -> Numeric:
 
 
 def jacobian_of(frame: str) -> str:
-    """Name of the function that gives a frame's Jacobian: letters, digits and underscores."""
+    """Name of the function for a frame's Jacobian, a valid identifier."""
     return 'jacobian_' + '_'.join(re.findall(r'[A-Za-z0-9]+', frame))
 
 
 def structure(matrix: Matrix) -> list[list[bool]]:
-    """Which entries of an expression are not always zero."""
+    """Which entries of an expression are not identically zero."""
     return [[bool(entry) for entry in row] for row in np.array(ca.DM(matrix.sparsity(), 1))]
 
 
 def independent_rows(equations: Equations) -> list[int]:
-    """Rows of rolling_rows() that are no fixed combination of earlier ones, found at random states."""
+    """Rows of rolling_rows() that are linearly independent of earlier ones, found at random states."""
     tree = equations.tree
     (rows,) = ca.substitute([ca.SX(rolling_rows(tree))], *_substitution(equations))
     function = ca.Function('rows', [tree.q_vector()], [ca.densify(rows)])
@@ -105,7 +105,7 @@ def independent_rows(equations: Equations) -> list[int]:
         if np.linalg.matrix_rank(table[[*kept, index]], tol=1e-9) > len(kept):
             kept.append(index)
     if not kept:
-        raise KrangError(f'the wheels of {tree.name} constrain nothing; check their links and axles')
+        raise KrangError(f'the wheels of {tree.name} give no constraint; check their links and axles')
     return kept
 
 

@@ -1,4 +1,4 @@
-"""Equations for people: one line per entry, in the symbols of the source, as text or LaTeX."""
+"""Readable equations: one line per entry, in the symbols of the source, as text or LaTeX."""
 
 from collections.abc import Callable
 
@@ -13,7 +13,7 @@ Write = Callable[[sp.Expr], str]
 
 
 def text_of(expression: sp.Expr) -> str:
-    """2 theta_2 sin(q_2) cos(q_2): products by blanks, powers by ^, numbers, symbols, sines, cosines."""
+    """Text such as 2 theta_2 sin(q_2) cos(q_2), with products as blanks and powers as ^."""
     terms = sp.Add.make_args(expression)
     words = [_term(term) for term in sorted(terms, key=_term_order)]
     line = words[0]
@@ -23,7 +23,7 @@ def text_of(expression: sp.Expr) -> str:
 
 
 def entries(name: str, matrix: Matrix, write: Write = text_of) -> list[str]:
-    """A line per entry that is not zero; a symmetric matrix by its upper half."""
+    """One line per nonzero entry; only the upper half of a symmetric matrix."""
     rows, columns = matrix.shape
     symmetric = rows == columns > 1 and matrix == matrix.T
     lines = []
@@ -46,13 +46,13 @@ def as_text(equations: Equations) -> list[str]:
     for name, J in equations.J.items():
         lines += ['', f'Jacobian of {name}:', *entries('J', J)]
     if tree.wheels:
-        lines += ['', 'Contact of the wheels, along, across and up, J dq = 0:']
+        lines += ['', 'Rolling constraints J dq = 0 (contact velocity along, across and up):']
         lines += entries('J', rolling_rows(tree))
     return lines
 
 
 def document(tree: FrameTree, equations: Equations | None) -> str:
-    """A LaTeX document: the transforms of all frames and, where given, A, C, Q and the Jacobians."""
+    """A LaTeX document with the transforms of all frames and, if given, A, C, Q and the Jacobians."""
     head = r'\documentclass{article}\usepackage{amsmath}\begin{document}'
     title = rf'\section*{{Equations of motion of {_word(tree.name)}}}'
     body = [r'\subsection*{Frames}']
@@ -80,7 +80,7 @@ def _latex_equations(equations: Equations) -> list[str]:
 
 
 def motion_line(expression: sp.Expr, monomials: list[sp.Expr], right: str) -> str:
-    """Sum of [coefficient] monomial = right, in the order of `monomials`, of which 1 is the rest."""
+    """Sum of [coefficient] monomial = right, in the order of `monomials`; 1 is the constant term."""
     expanded, line = sp.expand(sp.expand_trig(expression)), ''
     for monomial in monomials:
         coefficient = _coefficient(expanded, monomial)
@@ -94,7 +94,7 @@ def motion_line(expression: sp.Expr, monomials: list[sp.Expr], right: str) -> st
 
 
 def _coefficient(expression: sp.Expr, monomial: sp.Expr) -> sp.Expr:
-    """The part of an expanded expression that has exactly this monomial in the speeds and accelerations."""
+    """The coefficient of exactly this monomial in speeds and accelerations, in an expanded expression."""
     moving = {symbol for symbol in expression.free_symbols if _is_speed(symbol)}
     kept = [t for t in sp.Add.make_args(expression) if _moving_part(t, moving) == monomial]
     return sp.Add(*[term / monomial for term in kept])
@@ -109,7 +109,7 @@ def _shortest(expression: sp.Expr) -> sp.Expr:
 
 
 def _plain(matrix: Matrix) -> Matrix:
-    """sin(2 q) as 2 sin(q) cos(q), products multiplied out: the form of the sources."""
+    """Expanded, with sin(2 q) as 2 sin(q) cos(q), as the sources write it."""
     return matrix.applyfunc(lambda entry: sp.expand(_half_angles(entry)))
 
 
@@ -153,7 +153,7 @@ def _atom(base: sp.Expr) -> str:
 
 
 def _factor_order(factor: sp.Expr) -> tuple[int, str]:
-    """Numbers, parameters, g, sines, cosines, speeds: the order in which the sources write."""
+    """The order of the sources: numbers, parameters, g, sines, cosines, speeds."""
     base, _ = factor.as_base_exp()
     name = str(base)
     if base.is_number:
@@ -166,7 +166,7 @@ def _factor_order(factor: sp.Expr) -> tuple[int, str]:
 
 
 def _is_speed(symbol: sp.Expr) -> bool:
-    """Speeds and accelerations are written d and dd before the coordinate: dq_1, ddq_1, dalpha."""
+    """Whether a symbol is a speed or an acceleration: dq_1, ddq_1, dalpha."""
     name = str(symbol)
     return bool(symbol.is_Symbol) and name.startswith('d') and not name.startswith('d_')
 

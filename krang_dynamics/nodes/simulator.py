@@ -23,10 +23,9 @@ from ..control.parameters import Parameter, for_frames
 from ..control.settings import Settings
 from ..errors import KrangError
 from ..robot.model import Robot
-from ..simulation.engines import ENGINES
+from ..simulation import ENGINES
 from ..simulation.faults import Faults, Measurement
-from ..simulation.simulated_robot import SimulatedRobot
-from ..simulation.wall import Wall
+from ..simulation.simulated_robot import SimulatedRobot, Wall
 from .ros import qos
 from .ros.description import description_of
 from .ros.message_template import Template
@@ -159,7 +158,7 @@ class SimulatorNode(NodeBase, Node):
 
     def _on_command(self, message: Any) -> None:
         try:
-            self._robot.hear(np.array(message.data))
+            self._robot.receive_command(np.array(message.data))
         except KrangError as error:
             self.warn_of_refusal(str(error))
             return
@@ -182,15 +181,15 @@ class SimulatorNode(NodeBase, Node):
         faults = {k.removeprefix('faults.'): v for k, v in values.items() if k.startswith('faults.')}
         mass = faults.pop('mass')
         names = {k: tuple(v) for k, v in faults.items() if isinstance(v, list)}
-        robot.suffer(Faults(**{**faults, **names}))
-        robot.be(mass, tuple(payloads_of(SimulatorSettings.of(values))))
-        robot.lean_on(_wall(values))
+        robot.set_faults(Faults(**{**faults, **names}))
+        robot.set_load(mass, tuple(payloads_of(SimulatorSettings.of(values))))
+        robot.set_wall(_wall(values))
         push = (values['push.frame'], values['push.wrench'], values['push.duration'])
         if push != self._last_push:
             if push[0]:
                 robot.push(push[0], np.array(push[1]), push[2] or inf)
             else:
-                robot.let_go()
+                robot.end_push()
             self._last_push = push
 
     # -- time ------------------------------------------------------------------------------------------

@@ -1,1 +1,1 @@
-"""What the machine is: URDF and robot file in, equations of motion out."""
+"""The robot model: from a URDF and a robot file to the equations of motion."""

@@ -1,4 +1,4 @@
-"""The robot file: everything about a machine that its URDF cannot say."""
+"""The robot file: what a URDF cannot describe (motors, friction, drivers, sensors, stop policy)."""
 
 from dataclasses import dataclass, field
 from typing import Literal
@@ -12,14 +12,14 @@ Unit = str  # name of a unit in motor.UNITS
 
 @dataclass(frozen=True)
 class MotorConfig:
-    """Motor and gear behind a joint; constants are those of the motor shaft."""
+    """Motor and gear of a joint; the constants refer to the motor shaft."""
 
     gear: float = 1.0  # N, motor turns per joint turn
     rotor_inertia: float = 0.0  # J_m [kg m2]
     torque_constant: float | None = None  # k_m [N m/A]
     back_emf: float | None = None  # [V s/rad]
     resistance: float | None = None  # [ohm]
-    supply: float | None = None  # largest voltage of the amplifier [V]
+    supply: float | None = None  # maximum voltage of the amplifier [V]
 
     def __post_init__(self) -> None:
         if self.gear == 0:
@@ -41,11 +41,11 @@ class MotorConfig:
 
 @dataclass(frozen=True)
 class JointConfig:
-    """One joint; a passive joint (driven: false) never gets effort."""
+    """One joint; a passive joint (driven: false) is never commanded."""
 
     driven: bool
-    nominal_torque: float | None = None  # default effort limit [N m], the URDF's effort is the peak
-    effort_rate: float | None = None  # default limit of its rate [N m/s]; None: ten limits per second
+    nominal_torque: float | None = None  # default effort limit [N m]; the URDF's effort is the peak
+    effort_rate: float | None = None  # default rate limit [N m/s]; None: ten effort limits per second
     motor: MotorConfig = field(default_factory=MotorConfig)
     state: Literal['joint_states', 'imu', 'odom'] = 'joint_states'
 
@@ -58,9 +58,9 @@ class JointConfig:
 
 @dataclass(frozen=True)
 class FrictionConfig:
-    """F_v [N m s/rad] and F_c [N m] by joint, [krang] eq. 17; a joint not named has none.
+    """F_v [N m s/rad] and F_c [N m] by joint, [krang] eq. 17; a joint that is not named has none.
 
-    Coulomb coefficients are right only with the sign function that they were fitted with.
+    Coulomb coefficients are valid only with the sign function that they were fitted with.
     """
 
     viscous: dict[str, float] = field(default_factory=dict)
@@ -72,11 +72,11 @@ class FrictionConfig:
         for name, coefficients in (('viscous', self.viscous), ('coulomb', self.coulomb)):
             for joint, value in coefficients.items():
                 if value < 0:
-                    raise ConfigError(f'{name}.{joint} is {value}; friction opposes motion, so >= 0')
+                    raise ConfigError(f'{name}.{joint} is {value}; it must be 0 or more')
         if not self.coulomb:
             return
         if self.sign is None or self.fitted_with is None:
-            raise ConfigError('has coulomb coefficients, so it needs sign and fitted_with: smooth or exact')
+            raise ConfigError('coulomb coefficients need the entries sign and fitted_with: smooth or exact')
         if self.sign != self.fitted_with:
             raise ConfigError(
                 f'sign is {self.sign!r} but the coefficients were fitted with '
@@ -101,15 +101,15 @@ class WheelConfig:
 
 @dataclass(frozen=True)
 class ActuatorConfig:
-    """A driver's motor: q_joint = sign * q_driver / ratio + offset, and it carries `share` of the torque."""
+    """A motor driver: q_joint = sign * q_driver / ratio + offset; it gives `share` of the joint's torque."""
 
-    name: str  # as the driver calls it
+    name: str  # in the driver's messages
     joint: str
     sign: Literal[1, -1] = 1
     offset: float = 0.0  # [rad] or [m]
-    ratio: float = 1.0  # turns in the driver's messages per joint turn
+    ratio: float = 1.0  # driver turns per joint turn
     share: float = 1.0
-    only_if: str | None = None  # parameter that must be true before it is commanded
+    only_if: str | None = None  # the driver is commanded only if this parameter is true
 
     def __post_init__(self) -> None:
         if self.ratio <= 0:
@@ -120,7 +120,7 @@ class ActuatorConfig:
 
 @dataclass(frozen=True)
 class StopConfig:
-    """What stopping means: hold, lower or zero, and how long it takes [s]."""
+    """Stop policy (hold, lower or zero) and its times [s]."""
 
     policy: str  # a name of safety/stop_policies.py
     time: float = 2.0
@@ -133,16 +133,16 @@ class StopConfig:
 
 @dataclass(frozen=True)
 class ImuConfig:
-    """An inertial unit: it feeds one joint's angle, or the direction of gravity, never both."""
+    """An IMU; it measures either the angle of one joint or the direction of gravity."""
 
-    link: str  # the link that carries it
-    mount_rpy: Vector3  # its axes in that link's axes [rad]
+    link: str  # to which the IMU is attached
+    mount_rpy: Vector3  # rotation from the IMU's axes to the link's [rad]
     feeds: Literal['joint', 'gravity']
 
 
 @dataclass(frozen=True)
 class OdomConfig:
-    """Joints that a planar pose feeds, and the link whose heading the pose gives."""
+    """Planar odometry: the joints that it measures, and the link whose heading it reports."""
 
     x: str
     y: str

@@ -1,4 +1,4 @@
-"""A robot file against its URDF: every name must exist, and nothing may contradict itself."""
+"""Consistency checks of a robot file with its URDF."""
 
 from collections.abc import Iterable
 from math import isclose, isfinite
@@ -10,7 +10,7 @@ from .urdf import Urdf
 
 
 def check(config: RobotConfig, urdf: Urdf, source: str) -> None:
-    """Raise ConfigError, naming `source` and the key, for the first entry that cannot be meant."""
+    """Raise ConfigError for the first inconsistent entry, naming `source` and the key."""
     try:
         _check_joints(config, urdf)
         _check_names('command_unit', [config.command_unit], UNITS)
@@ -35,12 +35,12 @@ def _check_joints(config: RobotConfig, urdf: Urdf) -> None:
     for name, joint in config.joints.items():
         key = f'joints.{name}'
         if not joint.driven and (joint.nominal_torque is not None or joint.motor != MotorConfig()):
-            raise ConfigError(f'{key} is not driven, so it has neither nominal_torque nor motor')
+            raise ConfigError(f'{key} is not driven, so it must have neither nominal_torque nor motor')
         peak = urdf.joints[name].effort
         if joint.nominal_torque is not None and joint.nominal_torque > peak:
             raise ConfigError(
                 f'{key}.nominal_torque {joint.nominal_torque} exceeds the URDF effort {peak}; '
-                'the URDF holds the peak'
+                'the URDF gives the peak'
             )
 
 
@@ -60,7 +60,7 @@ def _check_rolling(config: RobotConfig, urdf: Urdf) -> None:
     _check_names('rolling: moving link', links, moving)
     for link in links:
         if links.count(link) > 1:
-            raise ConfigError(f'rolling: the wheel {link!r} is given twice')
+            raise ConfigError(f'rolling: the wheel {link!r} occurs twice')
 
 
 def _check_actuators(config: RobotConfig) -> None:
@@ -69,7 +69,7 @@ def _check_actuators(config: RobotConfig) -> None:
     names = [actuator.name for actuator in config.actuators]
     for name in names:
         if names.count(name) > 1:
-            raise ConfigError(f'actuators: the name {name!r} is given twice')
+            raise ConfigError(f'actuators: the name {name!r} occurs twice')
     for joint in driven:
         share = sum(actuator.share for actuator in config.actuators if actuator.joint == joint)
         if not isclose(share, 1.0):
@@ -87,7 +87,7 @@ def _check_state_sources(config: RobotConfig, urdf: Urdf) -> None:
     fed = 1 if config.imu is not None and config.imu.feeds == 'joint' else 0
     if len(sources['imu']) != fed:
         raise ConfigError(
-            f'imu: {len(sources["imu"])} joints have state: imu; there must be one where '
+            f'imu: {len(sources["imu"])} joints have state: imu; there must be one if '
             'imu.feeds is joint, and none otherwise'
         )
     odom = config.odom
@@ -96,7 +96,7 @@ def _check_state_sources(config: RobotConfig, urdf: Urdf) -> None:
     wanted = [] if odom is None else [odom.x, odom.y, odom.heading]
     if sorted(sources['odom']) != sorted(wanted):
         raise ConfigError(
-            f'odom: the joints with state: odom are {sources["odom"]}, the odom entry feeds {wanted}'
+            f'odom: the joints with state: odom are {sources["odom"]}, the odom entry names {wanted}'
         )
 
 
@@ -108,7 +108,7 @@ def _check_names(key: str, names: Iterable[str], valid: Iterable[str]) -> None:
 
 
 def effort_limit(joint: JointConfig, peak: float) -> tuple[float, str]:
-    """The torque that a joint may be given by default [N m], and where that number came from."""
+    """Default effort limit of a joint [N m], and the source of that value."""
     if not joint.driven:
         return 0.0, 'passive'
     if joint.nominal_torque is not None:

@@ -9,13 +9,13 @@ from .config import FrictionConfig
 
 
 class Friction:
-    """Friction torque that opposes motion, to be added to the torque that moves the joint [N m]."""
+    """Friction torque Gamma_f(v) [N m], on the side of A a + C v + Q."""
 
     def __init__(self, config: FrictionConfig, joint_names: Sequence[str]) -> None:
         self.viscous = np.array([config.viscous.get(name, 0.0) for name in joint_names])
         self.coulomb = np.array([config.coulomb.get(name, 0.0) for name in joint_names])
         self.sign = config.sign
-        # tanh(v) is 2 / (1 + exp(-2 v)) - 1, the smooth sign that the coefficients go with.
+        # tanh(v) = 2 / (1 + exp(-2 v)) - 1, the smooth sign of the source.
         self._sign = np.tanh if config.sign == 'smooth' else np.sign
 
     def torque(self, v: Array) -> Array:
@@ -26,7 +26,7 @@ class Friction:
         return np.asarray(torque)
 
     def slope(self, v: Array) -> Array:
-        """dGamma_f/dv [N m s/rad]; the exact sign has slope 0, also where it jumps."""
+        """dGamma_f/dv [N m s/rad]; the exact sign has slope 0, also at v = 0."""
         if self.sign == 'smooth':
             return np.asarray(self.viscous + self.coulomb * (1 - np.tanh(v) ** 2))
         return self.viscous.copy()

@@ -1,4 +1,4 @@
-"""Between the user's joints and Pinocchio's: order, and followers folded into their leaders."""
+"""Mapping between the robot's joints and Pinocchio's: their order, and mimic joints."""
 
 from collections.abc import Sequence
 
@@ -11,7 +11,7 @@ from .urdf import Urdf
 class JointMap:
     """q_model = G q + offset, with one column of G per joint and one row per Pinocchio joint.
 
-    G is constant, so forces fold by G^T, matrices by G^T . G, and Christoffel symbols too.
+    G is constant: forces transform by G^T f, mass and Coriolis matrices by G^T A G.
     """
 
     def __init__(self, urdf: Urdf, names: Sequence[str], model_names: Sequence[str]) -> None:

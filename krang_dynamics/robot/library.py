@@ -1,4 +1,4 @@
-"""Robots by name, by robot file or by URDF."""
+"""Loading of robots by shipped name, robot file or URDF."""
 
 import sys
 from pathlib import Path
@@ -31,7 +31,7 @@ def load_robot(robot: str | Path, **overrides: Any) -> Robot:
     path = Path(robot)
     if not _is_file(path):
         if path.suffix in ('.yaml', '.yml', '.urdf', '.xml') or len(path.parts) > 1:
-            raise InputError(f'{path}: is no file; give the path of a robot file (YAML) or a URDF')
+            raise InputError(f'{path} is not a file; give the path of a robot file (YAML) or a URDF')
         raise UnknownNameError('robot', str(robot), robots())
     if path.suffix in ('.yaml', '.yml'):
         return _from_file(path, overrides)
@@ -39,12 +39,12 @@ def load_robot(robot: str | Path, **overrides: Any) -> Robot:
 
 
 def from_urdf(urdf: Urdf, overrides: dict[str, Any]) -> Robot:
-    """A robot without a robot file: every joint driven in N m, friction as the URDF's <dynamics>.
+    """A robot without a robot file: all joints driven in N m, friction from the URDF's <dynamics>.
 
-    Joints come in Pinocchio's order, which spares a permutation at every call.
+    Joints are in Pinocchio's order, which avoids a permutation in every call.
     """
     if 'urdf' in overrides:
-        raise ConfigError(f'urdf: {urdf.source} is the URDF already; load {overrides["urdf"]!r} itself')
+        raise ConfigError(f'urdf: {urdf.source} is already a URDF; load {overrides["urdf"]!r} directly')
     moving = [urdf.joints[name] for name in kinematic_model(urdf).names if name in urdf.joints]
     joints = [joint for joint in moving if joint.mimic is None]
     viscous, coulomb = _folded_friction(urdf, moving)
@@ -74,7 +74,7 @@ def share() -> Path:
     for folder in candidates:
         if (folder / 'config' / 'robots').is_dir():
             return folder
-    raise InputError('config/robots of krang_dynamics is not installed; install the package again')
+    raise InputError('config/robots of krang_dynamics is not installed; reinstall the package')
 
 
 def _from_file(path: Path, overrides: dict[str, Any]) -> Robot:
@@ -88,7 +88,7 @@ def _from_file(path: Path, overrides: dict[str, Any]) -> Robot:
 
 
 def _read_robot_file(path: Path, extended_by: tuple[Path, ...] = ()) -> dict[str, Any]:
-    """The keys of a robot file over those of the shipped robot that it extends, `urdf` absolute."""
+    """The entries of a robot file over those of the shipped robot that it extends; `urdf` is absolute."""
     data = read_yaml(path)
     if isinstance(data.get('urdf'), str):
         data['urdf'] = str((path.parent / data['urdf']).resolve())
@@ -99,7 +99,7 @@ def _read_robot_file(path: Path, extended_by: tuple[Path, ...] = ()) -> dict[str
         raise ConfigError(f'{path}: extends {base!r}, which is not shipped{suggestion(base, robots())}')
     base_path = share() / 'config' / 'robots' / f'{base}.yaml'
     if base_path in extended_by:
-        raise ConfigError(f'{path}: extends {base!r}, which extends it in turn')
+        raise ConfigError(f'{path}: extends {base!r}, which extends this file')
     return {**_read_robot_file(base_path, (*extended_by, base_path)), **data}
 
 
@@ -112,7 +112,7 @@ def _assemble(data: dict[str, Any], urdf: Urdf, source: str) -> Robot:
 def _is_file(path: Path) -> bool:
     try:
         return path.is_file()
-    except (OSError, ValueError):  # a name that no file can have
+    except (OSError, ValueError):  # not a valid file name
         return False
 
 

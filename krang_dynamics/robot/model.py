@@ -1,4 +1,4 @@
-"""Robot: the equations of motion of one machine, evaluated by Pinocchio."""
+"""Robot: the equations of motion of one robot, evaluated by Pinocchio."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -16,16 +16,17 @@ from .motor import Motors
 from .payload import Payload
 from .rolling import Rolling
 from .urdf import Urdf
+from .urdf_editing import kinematics_xml
 
 ALIGNED = pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
 LOCAL = pin.ReferenceFrame.LOCAL
 
 
 class Robot:
-    """A torque-controlled machine: A(q) a + C(q, v) v + Q(q) + Gamma_f(v) + J^T lambda = E u.
+    """A torque-controlled robot: A(q) a + C(q, v) v + Q(q) + Gamma_f(v) + J^T lambda = E u.
 
     q, v, a and tau are float arrays in the order of `joint_names`, one number per joint, in rad or
-    m. Every array returned is the caller's own. A Robot holds scratch memory: one per thread.
+    m. Returned arrays are copies. A Robot has internal buffers, so it must not be shared between threads.
     """
 
     def __init__(self, config: RobotConfig, urdf: Urdf, payloads: tuple[Payload, ...] = ()) -> None:
@@ -65,7 +66,7 @@ class Robot:
     # -- equations of motion ----------------------------------------------------------------
 
     def mass_matrix(self, q: Array) -> Array:
-        """A(q) [kg m2], rotor inertia on the diagonal unless configured away; [krang] eq. 2, 18."""
+        """A(q) [kg m2], with rotors on the diagonal unless rotor_inertia is false; [krang] eq. 2, 18."""
         return self.joint_map.matrix(pin.crba(self.model, self.data, self._q(q)))
 
     def coriolis_matrix(self, q: Array, v: Array) -> Array:
@@ -73,7 +74,7 @@ class Robot:
         return self.joint_map.matrix(pin.computeCoriolisMatrix(self.model, self.data, self._q(q), self._v(v)))
 
     def gravity_torque(self, q: Array) -> Array:
-        """Q(q) [N m], the torque that holds the robot still; [krang] eq. 5."""
+        """Q(q) [N m], the torque that holds the robot at rest; [krang] eq. 5."""
         return self.joint_map.force(pin.computeGeneralizedGravity(self.model, self.data, self._q(q)))
 
     def friction_torque(self, v: Array) -> Array:
@@ -86,7 +87,7 @@ class Robot:
         return tau + self.friction_torque(v) if friction else tau
 
     def forward_dynamics(self, q: Array, v: Array, u: Array, friction: bool = False) -> Array:
-        """Acceleration that motor torques u [N m] give, constraints honoured; [otbot] section 7."""
+        """Acceleration under motor torques u [N m], with constraints; [otbot] section 7."""
         return self._solve_motion(q, v, self._u(u), friction)[0]
 
     def constraint_force(self, q: Array, v: Array, u: Array, friction: bool = False) -> Array:
@@ -97,7 +98,7 @@ class Robot:
     def motor_torque(self, q: Array, v: Array, a: Array, friction: bool = False) -> Array:
         """u [N m] over the actuated joints that gives a, by [E -J^T] (u, lambda) = tau; [otbot] section 8.
 
-        Least squares in the generalised force where no u gives a.
+        The least-squares solution in the generalised force where a is infeasible.
         """
         tau = self.inverse_dynamics(q, v, a, friction)
         if self._rolling is None:
@@ -106,7 +107,7 @@ class Robot:
         return np.asarray(np.linalg.lstsq(columns, tau, rcond=None)[0][: self._E.shape[1]])
 
     def actuation_matrix(self) -> Array:
-        """E, the joints that the motors drive; [otbot] section 4."""
+        """E, which maps motor torques to generalised forces; [otbot] section 4."""
         return self._E.copy()
 
     def constraint_jacobian(self, q: Array) -> Array:
@@ -122,7 +123,7 @@ class Robot:
         return np.zeros(0) if self._rolling is None else self._rolling.bias(q, v)
 
     def saddle_matrix(self, q: Array) -> Array:
-        """[A J^T; J 0], A alone where nothing rolls; [otbot] section 6."""
+        """[A J^T; J 0], or A for a robot without wheels; [otbot] section 6."""
         A = self.mass_matrix(q)
         if self._rolling is None:
             return A
@@ -134,7 +135,7 @@ class Robot:
     def linearize(self, q: Array, v: Array, u: Array) -> tuple[Array, Array]:
         """A, B of x' = A x + B u about a state, x = (q, v), friction included, u in motor units.
 
-        Derivatives of A a + h + Gamma_f + J^T lambda = E tau(u, v) and J a + Jdot v = 0 at their solution.
+        From the derivatives of A a + h + Gamma_f + J^T lambda = E tau(u, v) and J a + Jdot v = 0.
         """
         command = self._E @ self._u(u)
         v = self._vector('v', v)
@@ -163,11 +164,11 @@ class Robot:
     def jacobian(self, q: Array, frame: str, reference: str = 'world') -> Array:
         """6 x nv, linear above angular velocity of the frame's origin; [krang] section 3.
 
-        In world axes, in the frame's own ('local'), or in the axes of the frame named.
+        In world axes, in the frame's own axes ('local'), or in the axes of another frame.
         """
         index, q = self._frame(frame), self._q(q)
         axes = LOCAL if reference == 'local' else ALIGNED
-        # Pinocchio returns a vector where there is one joint.
+        # Pinocchio returns a vector for a robot of one joint.
         J = pin.computeFrameJacobian(self.model, self.data, q, index, axes).reshape(6, -1)
         if reference not in ('world', 'local'):
             turn = self._rotation(q, self._reference(reference)).T
@@ -200,24 +201,24 @@ class Robot:
 
     def kinetic_energy(self, q: Array, v: Array) -> float:
         """E = 1/2 v^T A v [J], rotors included as in A; [krang] eq. 2."""
-        # Pinocchio's computeKineticEnergy forgets the armature of joints with an oblique axis.
+        # Pinocchio's computeKineticEnergy ignores the armature of joints with an oblique axis.
         v = self._vector('v', v)
         return float(0.5 * v @ self.mass_matrix(q) @ v)
 
     def potential_energy(self, q: Array) -> float:
-        """U [J], 0 with all masses at the world's origin; [krang] eq. 12."""
+        """U [J], zero for masses at the height of the world's origin; [krang] eq. 12."""
         return float(pin.computePotentialEnergy(self.model, self.data, self._q(q)))
 
     def rotor_inertia(self) -> Array:
-        """Rotor inertia as it enters A [kg m2]: N^2 J_m on the diagonal, zero if configured away."""
+        """Rotor inertia as it enters A [kg m2]: N^2 J_m on the diagonal, zero if rotor_inertia is false."""
         return self.joint_map.matrix(np.diag(self.model.armature))
 
     # -- motors and variants -------------------------------------------------------------------
 
     def motor_command(self, tau: Array, v: Array) -> Array:
-        """What the drivers take [N m, A or V] for joint torques tau [N m] at speed v; 0 where passive.
+        """Driver commands in command_unit for joint torques tau [N m] at speed v; 0 for passive joints.
 
-        tau, and so the answer, is over joint_names or, as motor_torque gives it, over actuated_joint_names.
+        tau and the result are over joint_names, or over actuated_joint_names like motor_torque().
         """
         v = self._vector('v', v)
         try:
@@ -234,27 +235,27 @@ class Robot:
     def with_payload(
         self, frame: str, mass: float, com: object = (0, 0, 0), inertia: object = np.zeros((3, 3))
     ) -> 'Robot':
-        """A new robot that carries a body at `frame`: kg, m, kg m2 at its centre of mass, in frame axes."""
+        """A new robot with a payload at `frame`: kg, m, and kg m2 at its centre of mass, in frame axes."""
         return self.carrying((*self.payloads, Payload.checked(frame, mass, com, inertia)))
 
     def carrying(self, payloads: Sequence[Payload]) -> 'Robot':
-        """A new robot that carries these bodies and no others."""
+        """A new robot with these payloads and no others."""
         for payload in payloads:
             self._frame(payload.frame)
         try:
             return Robot(self.config, self.urdf, tuple(payloads))
         except UrdfError:
-            raise InputError(f'payload {list(payloads)} is beyond what numbers can hold') from None
+            raise InputError(f'payload {list(payloads)} is too large for floating-point numbers') from None
 
     def with_gravity(self, gravity: object) -> 'Robot':
-        """A new robot under another gravity [m/s2], in the root link's axes: a tilted base, say."""
+        """A new robot with another gravity [m/s2] in the root link's axes, for example on a tilted base."""
         x, y, z = array('gravity', gravity, (3,)).tolist()
         return Robot(replace(self.config, gravity=(x, y, z)), self.urdf, self.payloads)
 
     def __repr__(self) -> str:
         return f'Robot({self.name!r}, {self.nv} joints, {len(self.actuated_joint_names)} actuated)'
 
-    # -- inside ---------------------------------------------------------------------------------
+    # -- internal -------------------------------------------------------------------------------
 
     def _vector(self, what: str, value: Array) -> Array:
         return joint_vector(what, value, self.joint_names, self._shape)
@@ -316,7 +317,7 @@ class Robot:
         self.model.inertias[joint] = self.model.inertias[joint] + frame.placement.act(body)
 
     def _check_mass_matrix(self) -> None:
-        """Refuse a robot whose A is not positive definite: it could not be simulated or controlled."""
+        """Refuse a robot whose A is not positive definite."""
         random = np.random.default_rng(0)
         for q in (self._home, *random.uniform(-1, 1, (3, self.nv))):
             A = self.mass_matrix(q)
@@ -328,14 +329,14 @@ class Robot:
                     continue
             raise UrdfError(
                 f'{self.urdf.source}: the mass matrix is not positive definite; check the '
-                f'inertias that joint {joint!r} moves (krang info lists them), or give it a rotor'
+                f'inertias that joint {joint!r} moves (krang info lists them), or give it a rotor inertia'
             )
 
 
 def kinematic_model(urdf: Urdf) -> pin.Model:
-    """Pinocchio's reading of a URDF, one coordinate per moving joint, followers included."""
+    """Pinocchio's model of a URDF, one coordinate per moving joint, mimic joints included."""
     try:
-        return pin.buildModelFromXML(urdf.kinematics_xml())
+        return pin.buildModelFromXML(kinematics_xml(urdf))
     except (ValueError, RuntimeError) as error:
         raise UrdfError(f'{urdf.source}: Pinocchio cannot build it: {error}') from error
 

@@ -1,4 +1,4 @@
-"""Something held by a frame: a rigid body that the robot carries beside its own links."""
+"""A rigid body that the robot carries at a frame."""
 
 from dataclasses import dataclass
 
@@ -21,14 +21,14 @@ class Payload:
     def checked(cls, frame: str, mass: float, com: object, inertia: object) -> 'Payload':
         mass = float(array('mass', mass, ()))
         if mass < 0:
-            raise InputError(f'mass is {mass} kg; a payload weighs 0 kg or more')
+            raise InputError(f'mass is {mass} kg; it must be 0 kg or more')
         matrix = array('inertia', inertia, (3, 3))
         if not np.allclose(matrix, matrix.T, rtol=1e-9, atol=1e-12):
             raise InputError(f'inertia is not symmetric: {matrix.tolist()}')
         moments = np.linalg.eigvalsh(matrix)
         if moments[0] < -1e-12 or moments[2] - moments[1] > moments[0] * (1 + 1e-9) + 1e-12:
             raise InputError(
-                f'inertia has principal moments {moments.tolist()} kg m2; a body has none below 0, '
-                'and none above the sum of the other two'
+                f'inertia has principal moments {moments.tolist()} kg m2; each must be 0 or more, '
+                'and at most the sum of the other two'
             )
         return cls(frame, mass, array('com', com, (3,)), matrix)

@@ -1,4 +1,4 @@
-"""What is suspicious about a robot's description, found before it is switched on."""
+"""Plausibility checks of a robot's description, before it is enabled."""
 
 import numpy as np
 import pinocchio as pin
@@ -9,7 +9,7 @@ from .urdf import Link
 
 
 def warnings(robot: Robot) -> list[str]:
-    """Everything that a careful engineer should hear of before the first enable, a sentence each."""
+    """All suspicious properties of a robot, one sentence each."""
     return [*_link_warnings(robot), *_limit_warnings(robot), *_jacobian_warnings(robot)]
 
 
@@ -19,22 +19,22 @@ def principal_inertias(link: Link) -> Array:
 
 
 def com_motion(robot: Robot, joint: int, step: float = 0.1) -> Array:
-    """How far the centre of mass moves [m, world axes] for +step rad or m on one joint from home."""
+    """Motion of the centre of mass [m, world axes] for +step [rad, m] on one joint from home."""
     q = robot.home.copy()
     q[joint] += step
     return robot.center_of_mass(q) - robot.center_of_mass(robot.home)
 
 
 def link_fault(link: Link) -> str | None:
-    """Why no rigid body can have this mass and inertia, or None."""
+    """Why no rigid body can have this mass and inertia; None if one can."""
     if link.mass == 0:
-        return 'inertia without mass' if link.inertia.any() else None
+        return 'has inertia but no mass' if link.inertia.any() else None
     low, middle, high = principal_inertias(link)
     tolerance = 1e-9 * high
     if low < -tolerance:
         return f'principal inertia {low:.3g} kg m2 is negative'
     if high == 0:
-        return 'has mass but no inertia: a point'
+        return 'has mass but no inertia, like a point mass'
     if high > low + middle + tolerance:
         return f'principal inertia {high:.3g} exceeds the sum of the others, {low + middle:.3g} kg m2'
     return None
@@ -51,7 +51,7 @@ def _limit_warnings(robot: Robot) -> list[str]:
     for i, name in enumerate(robot.joint_names):
         limit = robot.effort_limits[i]
         if robot.lower[i] == robot.upper[i]:
-            found.append(f'joint {name}: lower and upper limit are equal, it cannot move')
+            found.append(f'joint {name}: lower and upper limit are equal, so it cannot move')
         if not robot.config.joints[name].driven:
             continue
         if limit == 0:
@@ -72,14 +72,14 @@ def _jacobian_warnings(robot: Robot) -> list[str]:
         rank = max(int(np.linalg.matrix_rank(J, tol=1e-9)) for J in jacobians)
         if rank < min(6, moving):
             found.append(
-                f'frame {frame}: its Jacobian has rank {rank} everywhere, though {moving} joints '
-                'move it; do not invert it'
+                f'frame {frame}: its Jacobian has rank {rank} in every pose, although {moving} joints '
+                'move it; it cannot be inverted'
             )
     return found + _shared_axes(robot, states)
 
 
 def _shared_axes(robot: Robot, states: Array) -> list[str]:
-    """Pairs of neighbouring driven joints that turn about one line in every state."""
+    """Pairs of neighbouring driven joints with the same axis in every pose."""
     found = []
     model, data = robot.model, robot.data
     for child in range(2, model.njoints):
@@ -92,7 +92,5 @@ def _shared_axes(robot: Robot, states: Array) -> list[str]:
             J = pin.computeJointJacobians(model, data, robot.joint_map.position(q))[:, columns]
             same &= bool(np.linalg.matrix_rank(J, tol=1e-9) < 2)
         if same:
-            found.append(
-                f'joints {model.names[parent]} and {model.names[child]} turn about one and the same line'
-            )
+            found.append(f'joints {model.names[parent]} and {model.names[child]} turn about the same axis')
     return found

@@ -1,4 +1,4 @@
-"""Wheels that roll without slipping: the contact point of each has no velocity, J v = 0."""
+"""Wheels that roll without slipping: the velocity of each contact point is zero, J v = 0."""
 
 from collections.abc import Sequence
 from math import hypot
@@ -18,7 +18,7 @@ class Rolling:
     """Constraint J(q) v = 0 of a set of wheels, in Pinocchio's coordinates, of full row rank.
 
     Each wheel gives three rows: the velocity of its contact point forwards, sideways and upwards.
-    Rows that say nothing new, such as the sideways row of a second wheel on one axle, are left out.
+    Dependent rows, such as the sideways row of a second wheel on one axle, are omitted.
     """
 
     def __init__(self, model: pin.Model, wheels: Sequence[WheelConfig]) -> None:
@@ -36,8 +36,8 @@ class Rolling:
         random = np.random.default_rng(0)
         states = random.uniform(-1, 1, (6, model.nq))
         self._rows = _independent(np.hstack([self._all_rows(q) for q in states]))
-        # Forward rows keep their wheels' own spin apart. A second sideways or an upward row may
-        # say the same as another one where wheels line up, so that must be looked at in every state.
+        # Forward rows are independent by their wheels' spin. A second sideways row or an upward row can
+        # depend on another one in states where wheels line up, so those are checked in every state.
         self._rows_vary = bool((self._rows >= len(wheels)).sum() > 1)
 
     def jacobian(self, q: Array) -> Array:
@@ -46,7 +46,7 @@ class Rolling:
         return J[_independent(J)] if self._rows_vary else J
 
     def _all_rows(self, q: Array) -> Array:
-        """Of every wheel the velocity forwards, then of every wheel sideways, then upwards."""
+        """Forward velocities of all contact points, then sideways, then upward."""
         model, data = self._model, self._data
         pin.computeJointJacobians(model, data, q)
         blocks = []
@@ -72,7 +72,7 @@ class Rolling:
 
 
 def _independent(rows: Array) -> Array:
-    """Indices of the rows that are no combination of earlier ones, to 1e-9 of the largest entry."""
+    """Indices of the rows that are linearly independent of earlier ones, to 1e-9 of the largest entry."""
     smallest = 1e-9 * np.abs(rows).max()
     kept: list[int] = []
     basis = np.empty((0, rows.shape[1]))
@@ -92,7 +92,7 @@ def _contact(a: Array, radius: float) -> tuple[Array, Array]:
     """
     level = hypot(a[0], a[1])
     if level < 1e-6:
-        raise ConfigError('rolling: an axle stands upright; it must lie across the ground')
+        raise ConfigError('rolling: an axle is vertical; it must be parallel to the ground')
     x, y = a[0] / level, a[1] / level
     axes = np.array([[y, -x, 0.0], [x, y, 0.0], UP])
     return axes, radius * (a[2] * axes[1] - level * UP)
@@ -103,7 +103,7 @@ def _contact_acceleration(
 ) -> tuple[float, float, float]:
     """Time derivative of a contact's velocity forwards, sideways and up, at zero joint acceleration.
 
-    Plain numbers: for three of them, arrays cost ten times as much.
+    Plain floats, because arrays of three numbers take ten times as long.
     """
     ax, ay, az = axle = a.tolist()
     spin, turn = velocity.angular.tolist(), acceleration.angular.tolist()

@@ -1,4 +1,4 @@
-"""The sanity report that a bring-up engineer reads before the first enable."""
+"""The report of `krang info`: what to check before the first enable."""
 
 import numpy as np
 
@@ -11,14 +11,14 @@ DIRECTIONS = (('forward (+x)', 'back (-x)'), ('left (+y)', 'right (-y)'), ('up (
 
 
 def report(robot: Robot) -> str:
-    """Tree, joints, links, mass, gravity against limits, sign test and warnings, as plain text."""
+    """Tree, joints, links, mass, gravity torque relative to limits, sign test and warnings, as plain text."""
     sections = [
         ('Tree', _tree(robot)),
         ('Joints', _joints(robot)),
         ('Links', _links(robot)),
         ('Whole robot at home', _whole(robot)),
         ('Gravity at home', _gravity(robot)),
-        ('Sign test: +0.1 rad (or m) on one joint moves the centre of mass', _signs(robot)),
+        ('Sign test: motion of the centre of mass for +0.1 rad (or m) on one joint', _signs(robot)),
         ('Warnings', [f'! {line}' for line in warnings(robot)] or ['none']),
     ]
     lines = [f'{robot.name}: {robot.config.description or "from " + robot.urdf.source}']
@@ -69,7 +69,8 @@ def _joints(robot: Robot) -> list[str]:
     notes = [
         'units: rad or m, rad/s, N m; rotor kg m2 at the joint; viscous N m s/rad; - is none',
         f'friction sign: {robot.friction.sign or "not needed"};'
-        f' drivers take {robot.config.command_unit}; stop policy: {robot.config.stop.policy}',
+        f' driver commands: {robot.motors.unit.name} [{robot.motors.unit.symbol}];'
+        f' stop policy: {robot.config.stop.policy}',
     ]
     return [*table(header, rows), *notes]
 
@@ -89,7 +90,7 @@ def _whole(robot: Robot) -> list[str]:
     fixed = sum(link.mass for link in robot.urdf.links.values()) - robot.total_mass
     lines = [
         f'moving mass {number(robot.total_mass, 6)} kg'
-        + (f', and {number(fixed, 6)} kg that do not move' if abs(fixed) > 1e-9 else ''),
+        + (f', and {number(fixed, 6)} kg that does not move' if abs(fixed) > 1e-9 else ''),
         f'centre of mass {_vector(com)} m',
         f'gravity {_vector(np.array(robot.config.gravity))} m/s2',
     ]
@@ -116,13 +117,13 @@ def _signs(robot: Robot) -> list[str]:
     for i, name in enumerate(robot.joint_names):
         motion = com_motion(robot, i)
         rows.append([name, *(f'{1000 * x:.3f}' for x in motion), _direction(motion)])
-    return table(['joint', 'dx mm', 'dy mm', 'dz mm', 'mostly'], rows)
+    return table(['joint', 'dx mm', 'dy mm', 'dz mm', 'direction'], rows)
 
 
 def _direction(motion: Array) -> str:
     axis = int(np.argmax(np.abs(motion)))
     if abs(motion[axis]) < 1e-9:
-        return 'nowhere: it turns about its own centre of mass'
+        return 'none: the axis passes through the centre of mass of the moved links'
     return DIRECTIONS[axis][0 if motion[axis] > 0 else 1]
 
 

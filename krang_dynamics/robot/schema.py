@@ -1,4 +1,4 @@
-"""Plain YAML data to dataclasses, with errors that name the file, the key and the remedy."""
+"""Conversion between YAML and dataclasses, with errors that name the file, the key and the remedy."""
 
 import dataclasses
 import math
@@ -16,15 +16,15 @@ T = TypeVar('T')
 
 
 def read_yaml(path: Path) -> dict[str, Any]:
-    """The mapping in a YAML file; a key given twice is an error, 1e-5 is a number."""
+    """The mapping in a YAML file; a repeated key is an error, and 1e-5 is a number."""
     try:
         data = yaml.load(path.read_text(encoding='utf-8'), Loader=_Loader)
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f'{path}: cannot be read as text: {error}') from error
-    except (yaml.YAMLError, ValueError) as error:  # a date of month 13 is a ValueError
+    except (yaml.YAMLError, ValueError) as error:  # an invalid date is a ValueError
         raise ConfigError(f'{path}: is not YAML: {" ".join(str(error).split())}') from error
     if not isinstance(data, dict):
-        raise ConfigError(f'{path}: holds {_kind(data)}; a robot file is a mapping of keys')
+        raise ConfigError(f'{path}: contains {_kind(data)}; a robot file is a mapping')
     return data
 
 
@@ -35,7 +35,7 @@ def build(cls: type[T], data: Any, source: str, key: str = '') -> T:
         raise _error(source, key, f'is {_kind(data)}; it needs the keys {", ".join(fields)}')
     for name in data:
         if name not in fields:
-            raise _error(source, _join(key, name), f'is no known key{suggestion(name, fields)}')
+            raise _error(source, _join(key, name), f'is not a known key{suggestion(name, fields)}')
     hints = typing.get_type_hints(cls)
     values = {}
     for name, field in fields.items():
@@ -45,13 +45,27 @@ def build(cls: type[T], data: Any, source: str, key: str = '') -> T:
             raise _error(source, _join(key, name), f'is missing; add {_expected(hints[name])}')
     try:
         return cls(**values)
-    except ConfigError as error:  # what a dataclass finds wrong with itself
+    except ConfigError as error:  # from __post_init__
         raise _error(source, key, str(error)) from None
+
+
+def to_yaml(instance: Any) -> str:
+    """YAML text of a dataclass without its unset entries; build() accepts its data."""
+    return yaml.safe_dump(
+        _plain(dataclasses.asdict(instance)), sort_keys=False, allow_unicode=True, width=100
+    )
+
+
+def _plain(value: Any) -> Any:
+    """YAML data: unset entries left out, tuples as lists."""
+    if isinstance(value, dict):
+        return {key: _plain(entry) for key, entry in value.items() if entry is not None and entry != {}}
+    return [_plain(entry) for entry in value] if isinstance(value, (tuple, list)) else value
 
 
 def _convert(hint: Any, value: Any, source: str, key: str) -> Any:
     origin, arguments = get_origin(hint), get_args(hint)
-    if hasattr(value, 'tolist'):  # overrides may come as numpy arrays
+    if hasattr(value, 'tolist'):  # overrides may be numpy arrays
         value = value.tolist()
     if origin in (Union, types.UnionType):
         if value is None and type(None) in arguments:
@@ -114,14 +128,14 @@ def _error(source: str, key: str, message: str) -> ConfigError:
 
 
 class _Loader(yaml.SafeLoader):
-    """PyYAML's safe loader without two of its traps: repeated keys, and 1e-5 read as text."""
+    """PyYAML's safe loader, which refuses repeated keys and reads 1e-5 as a number."""
 
     def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
         keys = [self.construct_object(key, deep=True) for key, _ in node.value]
         for key in keys:
             if keys.count(key) > 1:
                 raise yaml.constructor.ConstructorError(
-                    None, None, f'the key {key!r} is given twice; keep one', node.start_mark
+                    None, None, f'the key {key!r} occurs twice; keep one', node.start_mark
                 )
         return super().construct_mapping(node, deep)
 

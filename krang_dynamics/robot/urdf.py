@@ -1,11 +1,11 @@
-"""What a URDF says of links and joints, checked before Pinocchio sees it."""
+"""Links and joints of a URDF, checked before Pinocchio reads it."""
 
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree
-from xml.etree.ElementTree import Element, SubElement
+from xml.etree.ElementTree import Element
 
 import numpy as np
 
@@ -29,7 +29,7 @@ class Link:
 
 @dataclass(frozen=True)
 class Mimic:
-    """Position of a follower: multiplier * leader + offset."""
+    """Position of a mimic joint: multiplier * leader + offset."""
 
     leader: str
     multiplier: float
@@ -38,7 +38,7 @@ class Mimic:
 
 @dataclass(frozen=True)
 class Joint:
-    """A joint as written; limits in rad or m, rad/s or m/s, N m or N, infinite where not given."""
+    """A joint; limits in rad or m, rad/s or m/s, N m or N, infinite if absent."""
 
     name: str
     type: str
@@ -82,22 +82,6 @@ class Urdf:
             raise UrdfError(f'{path}: cannot be read: {error.strerror}') from error
         return cls(text, str(path))
 
-    def kinematics_xml(self) -> str:
-        """The URDF that Pinocchio reads: inertias and joints alone, one coordinate per joint.
-
-        Continuous joints become revolute, so that no cos/sin pair enters the configuration, and
-        mimic joints become joints of their own, for JointMap to fold. Numbers are written anew: urdfdom
-        drops an inertia whose number has a blank too many.
-        """
-        robot = Element('robot', name=self.name)
-        for link in self.links.values():
-            element = SubElement(robot, 'link', name=link.name)
-            if link.mass:
-                add_inertial(element, link.mass, link.com, link.inertia)
-        for joint in self.joints.values():
-            robot.append(_kinematic_joint(joint))
-        return ElementTree.tostring(robot, encoding='unicode')
-
     def leader(self, name: str) -> tuple[str, float, float]:
         """The joint that moves `name`, with q_name = multiplier * q_leader + offset."""
         multiplier, offset = 1.0, 0.0
@@ -108,7 +92,7 @@ class Urdf:
         return name, multiplier, offset
 
     def motion_limits(self, name: str) -> tuple[float, float, float]:
-        """Lower, upper and speed limit of a leader, within which its followers keep theirs too."""
+        """Lower, upper and speed limit of a joint, with which the joints that mimic it keep theirs."""
         lower, upper, velocity = -math.inf, math.inf, math.inf
         for joint in self.joints.values():
             leader, k, offset = self.leader(joint.name)
@@ -118,11 +102,11 @@ class Urdf:
             lower, upper = max(lower, ends[0]), min(upper, ends[1])
             velocity = min(velocity, joint.velocity / abs(k))
         if lower > upper:
-            raise self._error(f'joint {name!r}: the limits of the joints that mimic it leave it no room')
+            raise self._error(f'joint {name!r}: the limits of its mimic joints exclude every position')
         return lower, upper, velocity
 
     def leaves(self) -> list[str]:
-        """Links that carry no other link: the end effectors of a robot that names none."""
+        """Links without children: the default end effectors."""
         parents = {joint.parent for joint in self.joints.values()}
         return [name for name in self.links if name not in parents and name != self.root]
 
@@ -132,6 +116,13 @@ class Urdf:
         while waiting:
             yield (name := waiting.pop())
             waiting += [j.child for j in self.joints.values() if j.parent == name]
+
+    def rigid_part(self, link: str) -> list[str]:
+        """`link` and all links that are fixed to it, directly or by others."""
+        part = [link]
+        for name in part:
+            part += [j.child for j in self.joints.values() if j.parent == name and not j.moves]
+        return part
 
     # -- reading ---------------------------------------------------------------------------
 
@@ -145,7 +136,7 @@ class Urdf:
             if not name:
                 raise self._error(f'a <{tag}> has no name attribute; give it one')
             if name == RESERVED:
-                raise self._error(f'a {tag} is named {name!r}, which Pinocchio keeps for itself; rename it')
+                raise self._error(f'a {tag} is named {name!r}, which Pinocchio reserves; rename it')
             if name in seen:
                 raise self._error(f'two {tag}s are named {name!r}; names must be unique')
             seen.add(name)
@@ -153,7 +144,7 @@ class Urdf:
 
     def _numbers(self, text: str, count: int, where: str) -> Array:
         try:
-            # Python reads 1_0 and other scripts' digits as numbers; a URDF does not mean them.
+            # Python reads 1_0 and non-ASCII digits as numbers; URDF parsers do not.
             values = np.array([float(word.replace('_', '?').encode('ascii')) for word in text.split()])
         except ValueError:
             raise self._error(f'{where} is {text!r}; it must be {count} number(s)') from None
@@ -214,8 +205,8 @@ class Urdf:
         type_ = element.get('type', '')
         if type_ in ('floating', 'planar'):
             raise self._error(
-                f'{where} is {type_}: one number per joint cannot describe it; use prismatic and '
-                'revolute joints in its place (x, y, alpha of the shipped otbot show how), or fix it'
+                f'{where} is {type_}, which has more than one coordinate; use prismatic and revolute joints '
+                'instead, as x, y and alpha of the shipped otbot, or make it fixed'
             )
         if type_ not in (*MOVING, 'fixed'):
             raise self._error(f'{where}: unknown type {type_!r}{suggestion(type_, (*MOVING, "fixed"))}')
@@ -281,11 +272,11 @@ class Urdf:
         offset = self._attribute(mimic, 'offset', 0.0, f'{where}: mimic')
         return Mimic(mimic.get('joint', ''), multiplier, offset)
 
-    # -- checks of the whole ----------------------------------------------------------------
+    # -- checks of the whole robot -------------------------------------------------------------
 
     def _check_tree(self) -> str:
         if not self.links:
-            raise self._error('has no <link>; it is not a robot description')
+            raise self._error('has no <link>, so it is not a robot description')
         parent_joint: dict[str, str] = {}
         for joint in self.joints.values():
             if joint.child in parent_joint:
@@ -300,7 +291,7 @@ class Urdf:
         reached = set(self.subtree(roots[0]))
         ring = [joint.name for joint in self.joints.values() if joint.child not in reached]
         if ring:
-            raise self._error(f'joints {", ".join(ring)} form a ring that does not hang on {roots[0]!r}')
+            raise self._error(f'joints {", ".join(ring)} form a loop that is not connected to {roots[0]!r}')
         if not any(joint.moves for joint in self.joints.values()):
             raise self._error('has no joint that moves')
         return roots[0]
@@ -325,35 +316,6 @@ class Urdf:
                 )
 
 
-def add_inertial(link: Element, mass: float, com: Array, inertia: Array) -> None:
-    """Give a <link> its mass [kg], centre of mass [m] and inertia there [kg m2], in the link's axes."""
-    inertial = SubElement(link, 'inertial')
-    SubElement(inertial, 'origin', xyz=_text(com))
-    SubElement(inertial, 'mass', value=repr(mass))
-    entries = zip(INERTIA_KEYS, inertia[np.triu_indices(3)].tolist(), strict=True)
-    SubElement(inertial, 'inertia', {key: repr(value) for key, value in entries})
-
-
-def _kinematic_joint(joint: Joint) -> Element:
-    spins = joint.type == 'continuous'
-    element = Element('joint', name=joint.name, type='revolute' if spins else joint.type)
-    SubElement(element, 'parent', link=joint.parent)
-    SubElement(element, 'child', link=joint.child)
-    SubElement(element, 'origin', xyz=_text(joint.xyz), rpy=_text(joint.rpy))
-    if joint.moves:
-        SubElement(element, 'axis', xyz=_text(joint.axis))
-        # One turn is a sensible range for whoever samples a joint without limits.
-        lower, upper = (-math.pi, math.pi) if spins else (joint.lower, joint.upper)
-        effort, velocity = min(joint.effort, 1e12), min(joint.velocity, 1e12)
-        limits = {'lower': lower, 'upper': upper, 'effort': effort, 'velocity': velocity}
-        SubElement(element, 'limit', {key: repr(value) for key, value in limits.items()})
-    return element
-
-
-def _text(vector: Array) -> str:
-    return ' '.join(map(repr, vector.tolist()))
-
-
 def _parse_xml(text: str | bytes, source: str) -> Element:
     try:
         root = ElementTree.fromstring(text.strip())
@@ -361,8 +323,8 @@ def _parse_xml(text: str | bytes, source: str) -> Element:
         hint = '; if it is xacro, expand it first: xacro FILE > robot.urdf' if 'prefix' in str(error) else ''
         raise UrdfError(f'{source}: is not XML: {error}{hint}') from error
     if root.tag != 'robot':
-        raise UrdfError(f'{source}: the outermost element is <{root.tag}>, a URDF has <robot>')
-    # An expanded file keeps the xacro namespace declared: only what is unexpanded tells.
+        raise UrdfError(f'{source}: the root element is <{root.tag}>; in a URDF it is <robot>')
+    # An expanded file still declares the xacro namespace, so look for unexpanded elements.
     for element in root.iter():
         words = ' '.join(element.attrib.values())
         if '/xacro}' in str(element.tag) or '${' in words or '$(' in words:

@@ -1,39 +1,33 @@
-"""A robot without a part of its tree: a hand that was not mounted, say."""
+"""A robot without a part of its tree, such as a hand that was not mounted."""
 
 from dataclasses import replace
-from xml.etree import ElementTree
 
 from ..errors import KrangError, UnknownNameError
 from .model import Robot
 from .urdf import Urdf
+from .urdf_editing import UrdfDocument
 
 
 def without_subtree(robot: Robot, link: str) -> Robot:
-    """The robot less `link` and everything beyond it."""
+    """The robot without `link` and all links beyond it."""
     urdf = robot.urdf
     if link not in urdf.links:
         raise UnknownNameError('link', link, urdf.links)
     if link == urdf.root:
         raise KrangError(f'--remove-subtree {link}: that is the whole robot; name a link beyond the root')
-    gone = set(urdf.subtree(link))
-    document = ElementTree.fromstring(urdf.text.strip())
-    for element in list(document):
-        ends = [getattr(element.find(tag), 'attrib', {}).get('link') for tag in ('parent', 'child')]
-        if (element.tag == 'link' and element.get('name') in gone) or (
-            element.tag == 'joint' and gone.intersection(ends)
-        ):
-            document.remove(element)
-    return _rebuilt(robot, Urdf(ElementTree.tostring(document, encoding='unicode'), urdf.source))
+    document = UrdfDocument(urdf.text)
+    document.remove_links(urdf.subtree(link))
+    return _rebuilt(robot, Urdf(document.text(), urdf.source))
 
 
 def _rebuilt(robot: Robot, urdf: Urdf) -> Robot:
-    """The same robot file on a smaller URDF."""
+    """The robot file's entries that a smaller URDF still has."""
     config = robot.config
     joints = {name: joint for name, joint in config.joints.items() if name in urdf.joints}
     if not joints:
         raise KrangError('--remove-subtree: no joint is left')
     if any(wheel.link not in urdf.links for wheel in config.rolling):
-        raise KrangError('--remove-subtree: it would take a wheel that the robot rolls on')
+        raise KrangError('--remove-subtree: it would remove a wheel that the robot rolls on')
     friction = replace(
         config.friction,
         viscous={name: value for name, value in config.friction.viscous.items() if name in joints},

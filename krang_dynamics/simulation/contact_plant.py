@@ -1,19 +1,24 @@
-"""A rolling robot on real wheels: MuJoCo's contact and friction hold it, no constraint does."""
+"""A rolling robot in MuJoCo on wheels that grip by contact and friction, without rolling constraints."""
+
+from typing import Any
 
 import numpy as np
 
 from ..arrays import Array
 from ..robot.model import Robot
-from .mujoco_model import MujocoModel, import_mujoco
+from ..robot.urdf_editing import UrdfDocument, kinematics_xml
+from .ground import GRIP, caster, ground_level
+from .mujoco_model import HARD, MujocoModel, import_mujoco, mujoco_spec
 from .planar_base import PlanarBase
 from .plant import Plant
-from .rolling_mjcf import rolling_spec
+
+PENETRATION = 1e-6  # [m] by which the ground is raised, so that the wheels grip from the first step
 
 
 class ContactPlant(Plant):
     """A robot with `rolling` and `odom` on level ground, where its wheels can slip.
 
-    Friction and rotors of x, y and heading, which stand for no machine, are left out.
+    Friction and rotor inertia of the joints x, y and heading are ignored: no motor is behind them.
     """
 
     name = 'mujoco'
@@ -34,34 +39,65 @@ class ContactPlant(Plant):
         engine.model.dof_damping[engine.v] = self._friction.viscous[self._own]
         if self._is_dry:
             engine.add_dry_friction(self._friction.coulomb[self._own])
-        self._place()
+        self._write_state()
 
     def reset(self, q: Array, v: Array) -> None:
         super().reset(q, v)
-        self._place()
-
-    def _place(self) -> None:
-        """Put the wheels on the ground in the present state."""
-        engine, data = self._engine, self._engine.data
-        self._mujoco.mj_resetData(engine.model, data)
-        data.qpos[engine.q], data.qvel[engine.v] = self._q[self._own], self._v[self._own]
-        data.qpos[self._free_q], data.qvel[self._free_v] = self._base.free_state(self._q, self._v)
+        self._write_state()
 
     def _advance(self, force: Array, h: float) -> None:
         engine, data = self._engine, self._engine.data
         engine.model.opt.timestep = h
         self._mujoco.mj_step1(engine.model, data)
-        # Viscous friction is MuJoCo's damping, implicit in v: light wheels need that.
+        # Viscous friction is MuJoCo's damping, which is implicit in v: light wheels need that.
         coulomb = self._drag(self._v) - self._friction.viscous * self._v
         data.qfrc_applied[:] = 0
         data.qfrc_applied[engine.v] = (force - coulomb)[self._own]
         engine.add_pushes(self._pushes)
         self._mujoco.mj_step2(engine.model, data)
-        self._read()
+        self._read_state()
 
-    def _read(self) -> None:
+    def _write_state(self) -> None:
+        """Put the robot on the ground in the present state."""
+        engine, data = self._engine, self._engine.data
+        self._mujoco.mj_resetData(engine.model, data)
+        data.qpos[engine.q], data.qvel[engine.v] = self._q[self._own], self._v[self._own]
+        data.qpos[self._free_q], data.qvel[self._free_v] = self._base.free_state(self._q, self._v)
+
+    def _read_state(self) -> None:
         engine, data, planar = self._engine, self._engine.data, self._base.joints
         self._q[self._own], self._v[self._own] = data.qpos[engine.q], data.qvel[engine.v]
         self._q[planar], self._v[planar] = self._base.joint_state(
             data.qpos[self._free_q], data.qvel[self._free_v], self._q[planar[2]]
         )
+
+
+def rolling_spec(robot: Robot, base: PlanarBase, timestep: float, position_limits: bool) -> Any:
+    """MjSpec of the robot on level ground, on a free joint; spec.to_xml() is the MJCF file.
+
+    Wheels are spheres, because the flat rim of a cylinder scrubs in turns.
+    """
+    document = UrdfDocument(kinematics_xml(robot.urdf))
+    document.remove_links(base.removed_links)
+    spec = mujoco_spec(robot, document.text(), timestep, position_limits)
+    spec.body(base.link).add_freejoint(name=base.free_joint)
+    mujoco = import_mujoco()
+    spec.option.cone = mujoco.mjtCone.mjCONE_ELLIPTIC
+    spec.option.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST
+    wheels, level = robot.config.rolling, ground_level(robot)
+    spec.worldbody.add_geom(type=mujoco.mjtGeom.mjGEOM_PLANE, size=(0, 0, 1), pos=(0, 0, level + PENETRATION))
+    contact = {
+        'type': mujoco.mjtGeom.mjGEOM_SPHERE,
+        'mass': 0.0,
+        'contype': 0,  # links do not collide with each other
+        'priority': 1,  # these contact parameters apply, not the mean with the ground's
+        'solref': (2 * timestep, 1.0),
+        'solimp': HARD,
+    }
+    for wheel in wheels:
+        body = spec.body(wheel.link)
+        body.add_geom(size=(wheel.radius, 0, 0), condim=3, friction=(GRIP, 0, 0), **contact)
+    link, place = caster(robot)
+    # A contact of dimension 1 has no friction: the caster only carries weight.
+    spec.body(link).add_geom(size=(wheels[0].radius, 0, 0), pos=place, condim=1, **contact)
+    return spec

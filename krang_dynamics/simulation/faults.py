@@ -1,4 +1,4 @@
-"""What can go wrong with a simulated robot's sensors and drivers, on request."""
+"""Faults of a simulated robot's sensors and drivers."""
 
 from collections import deque
 from dataclasses import dataclass, field
@@ -12,20 +12,20 @@ from ..robot.model import Robot
 
 @dataclass(frozen=True)
 class Faults:
-    """All off by default; noise is a standard deviation."""
+    """Sensor and driver faults, all off by default; noise is a standard deviation."""
 
     position_noise: float = 0.0  # [rad]
     velocity_noise: float = 0.0  # [rad/s]
     effort_noise: float = 0.0  # [N m]
     quantisation: float = 0.0  # of positions [rad]
     delay: float = 0.0  # of states [s]
-    lost: float = 0.0  # share of states that are never sent
+    lost: float = 0.0  # fraction of states that are not sent
     frozen: tuple[str, ...] = ()  # joints whose sensors repeat their last value
-    nan: tuple[str, ...] = ()  # joints whose sensors say NaN
-    dead_drivers: tuple[str, ...] = ()  # that give no torque
+    nan: tuple[str, ...] = ()  # joints whose sensors give NaN
+    dead_drivers: tuple[str, ...] = ()  # drivers that give no torque
 
     def check(self, robot: Robot, drivers: tuple[str, ...]) -> None:
-        """Refuse names that do not exist."""
+        """Refuse unknown names and impossible values."""
         for kind, names, valid in (
             ('joint', (*self.frozen, *self.nan), robot.joint_names),
             ('driver', self.dead_drivers, drivers),
@@ -34,12 +34,12 @@ class Faults:
                 if name not in valid:
                     raise UnknownNameError(kind, name, valid)
         if not 0 <= self.lost <= 1:
-            raise InputError(f'lost is {self.lost}; it is a share, 0 .. 1')
+            raise InputError(f'lost is {self.lost}; it must be a fraction, 0 .. 1')
 
 
 @dataclass(frozen=True)
 class Measurement:
-    """What the sensors say at a time [s], over the robot's joints."""
+    """A state at a time [s], over the robot's joints."""
 
     time: float
     q: Array  # [rad]
@@ -48,8 +48,8 @@ class Measurement:
 
 
 @dataclass
-class Sensors:
-    """From the true state to what is measured; the same randomness at every run."""
+class SensorModel:
+    """From the true state to the measured one; random numbers are the same in every run."""
 
     robot: Robot
     faults: Faults = field(default_factory=Faults)
@@ -58,17 +58,17 @@ class Sensors:
         self.restart()
 
     def restart(self) -> None:
-        """As at the beginning: nothing under way, and the same randomness again."""
+        """Return to the initial state: no delayed measurements, the same random numbers again."""
         self._random = np.random.default_rng(0)
-        self._late: deque[Measurement] = deque()
+        self._delayed: deque[Measurement] = deque()
         self._frozen: dict[str, tuple[float, float]] = {}
 
     def measure(self, true: Measurement) -> Measurement | None:
-        """What arrives for a true state; None where nothing does."""
-        self._late.append(self._disturbed(true))
+        """The measurement that arrives at the time of a true state; None if none arrives."""
+        self._delayed.append(self._disturbed(true))
         arrived = None
-        while self._late and self._late[0].time <= true.time - self.faults.delay + 1e-9:
-            arrived = self._late.popleft()
+        while self._delayed and self._delayed[0].time <= true.time - self.faults.delay + 1e-9:
+            arrived = self._delayed.popleft()
         if self.faults.lost and self._random.random() < self.faults.lost:
             return None
         return arrived

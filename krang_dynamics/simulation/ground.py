@@ -1,4 +1,4 @@
-"""How a rolling robot stands on level ground in engines with contact: on its wheels and one caster."""
+"""Support of a rolling robot on level ground, in engines with contact: its wheels and one caster."""
 
 import numpy as np
 
@@ -7,7 +7,7 @@ from ..errors import KrangError
 from ..robot.model import Robot
 
 GRIP = 1.0  # coefficient of friction between wheel and ground: rubber on concrete
-CASTER_SHARE = 0.2  # of the weight; what is not on the wheels does not help them to grip
+CASTER_SHARE = 0.2  # of the weight; the wheels need the rest to grip
 
 
 def ground_level(robot: Robot) -> float:
@@ -16,14 +16,14 @@ def ground_level(robot: Robot) -> float:
 
 
 def caster(robot: Robot) -> tuple[str, Array]:
-    """The link that carries the caster, and its centre in that link's axes [m]; as large as a wheel."""
+    """The link that carries the caster, and the caster's centre in its axes [m]; it has a wheel's radius."""
     carrier = _carrier(robot)
     pose, centre = robot.frame_pose(robot.home, carrier), _caster_centre(robot, _wheel_centres(robot))
     return carrier, pose[:3, :3].T @ (centre - pose[:3, 3])
 
 
 def _wheel_centres(robot: Robot) -> Array:
-    """Centres at home in the world [m], one row per wheel, all standing on one level."""
+    """Wheel centres at home in the world [m], one row per wheel; all wheels touch the same level."""
     wheels = robot.config.rolling
     centres = np.array([robot.frame_pose(robot.home, wheel.link)[:3, 3] for wheel in wheels])
     levels = centres[:, 2] - [wheel.radius for wheel in wheels]
@@ -35,7 +35,7 @@ def _wheel_centres(robot: Robot) -> Array:
 def _caster_centre(robot: Robot, centres: Array) -> Array:
     """Centre of the caster at home in the world [m], as high as the first wheel's.
 
-    It stands beyond the centre of mass, so far that the wheels share the rest of the weight equally.
+    It is beyond the centre of mass, at the distance where it carries CASTER_SHARE of the weight.
     """
     com, wheels = robot.center_of_mass(robot.home), centres.mean(axis=0)
     caster = wheels + (com - wheels) / CASTER_SHARE
@@ -43,14 +43,14 @@ def _caster_centre(robot: Robot, centres: Array) -> Array:
     width = np.linalg.svd((np.vstack([centres, caster]) - com)[:, :2], compute_uv=False)[-1]
     if width < robot.config.rolling[0].radius:
         raise KrangError(
-            f'{robot.name} would have to balance: its centre of mass is over the line of its wheels, '
-            'where one caster cannot hold it level; use PinocchioPlant'
+            f'{robot.name} would have to balance: its centre of mass is above the line through its wheels, '
+            'where one caster cannot keep it level; use PinocchioPlant'
         )
     return np.asarray(caster)
 
 
 def _carrier(robot: Robot) -> str:
-    """The link in which all wheels turn."""
+    """The link that carries all wheels."""
     above = {joint.child: joint for joint in robot.urdf.joints.values()}
     carriers = set()
     for wheel in robot.config.rolling:
@@ -60,6 +60,6 @@ def _carrier(robot: Robot) -> str:
         carriers.add(joint.parent)
     if len(carriers) > 1:
         raise KrangError(
-            f'{robot.name}: the wheels turn in {", ".join(sorted(carriers))}; it must be one link'
+            f'{robot.name}: the wheels are on links {", ".join(sorted(carriers))}; they must be on one link'
         )
     return carriers.pop()

@@ -1,19 +1,19 @@
-"""The same robot in another engine: MuJoCo finds the accelerations, Runge-Kutta integrates them."""
+"""A robot in MuJoCo: MuJoCo computes the accelerations, Runge-Kutta integrates them."""
 
 import numpy as np
 
 from ..arrays import Array
 from ..errors import KrangError
 from ..robot.model import Robot
-from .mujoco_model import MujocoModel, describe, import_mujoco
-from .plant import Plant
-from .rk4 import rk4_step
+from ..robot.urdf_editing import kinematics_xml
+from .mujoco_model import MujocoModel, import_mujoco, mujoco_spec
+from .plant import Plant, rk4_step
 
 
 class MujocoPlant(Plant):
-    """A robot on a fixed base in MuJoCo, without contact; end stops are soft, dry friction creeps a little.
+    """A robot on a fixed base, without contact. End stops are soft, and dry friction creeps slightly.
 
-    MuJoCo's own Runge-Kutta holds friction over a step; here every stage has its own.
+    MuJoCo's own Runge-Kutta keeps friction constant over a step; here each stage computes it.
     """
 
     name = 'mujoco'
@@ -25,7 +25,7 @@ class MujocoPlant(Plant):
         if robot.config.rolling:
             raise KrangError(f'{robot.name} rolls on the ground; use ContactPlant, or PinocchioPlant')
         self._mujoco = import_mujoco()
-        spec = describe(robot, robot.urdf.kinematics_xml(), self._timestep, position_limits)
+        spec = mujoco_spec(robot, kinematics_xml(robot.urdf), self._timestep, position_limits)
         self._engine = MujocoModel(spec, robot.joint_names)
         if self._is_dry:
             self._engine.add_dry_friction(self._friction.coulomb)

@@ -5,9 +5,10 @@ import pinocchio as pin
 
 from ..arrays import Array
 from ..robot.model import Robot
-from .dry_friction import held_torque
-from .plant import Plant
-from .rk4 import rk4_step
+from .plant import Plant, rk4_step
+
+BLOCK_PIVOTS = 20  # attempts that correct all wrong guesses at once, which is fast but may cycle
+MAX_PIVOTS = 10_000  # far more than needed: rounding must not hang a simulation
 
 
 class PinocchioPlant(Plant):
@@ -20,10 +21,10 @@ class PinocchioPlant(Plant):
         same_joints = tuple(robot.model.names)[1:] == robot.joint_names
         self._solve = self._articulated if same_joints and not robot.config.rolling else self._saddle
         self._data = robot.model.createData()
-        self._still = np.zeros(robot.nv)
+        self._zero = np.zeros(robot.nv)
 
     def reset(self, q: Array, v: Array) -> None:
-        """As Plant says; wheels that slip are caught by the ground at once."""
+        """As in Plant; a velocity that violates the rolling constraints is projected onto them."""
         super().reset(q, v)
         self._v = self._rolling_part(self._v)
 
@@ -45,20 +46,58 @@ class PinocchioPlant(Plant):
     def _saddle(self, q: Array, v: Array, force: Array) -> Array:
         """a of A a + J^T lambda = force - C v - Q, J a = -Jdot v; [otbot] section 6."""
         robot = self.robot
-        bias = robot.inverse_dynamics(q, v, self._still)
+        bias = robot.inverse_dynamics(q, v, self._zero)
         right = np.concatenate([force - bias, -robot.constraint_bias(q, v)])
         return np.linalg.solve(robot.saddle_matrix(q), right)[: robot.nv]
 
     def _rolling_part(self, v: Array) -> Array:
-        """v without what breaks J v = 0, nearest in A: no drift, and an impact where wheels slip."""
+        """The velocity nearest to v in the metric A that satisfies J v = 0, which prevents drift."""
         if not self.robot.config.rolling:
             return v
         K, n = self.robot.saddle_matrix(self._q), self.robot.nv
-        right = np.concatenate([self._still, K[n:, :n] @ v])
+        right = np.concatenate([self._zero, K[n:, :n] @ v])
         return v - np.linalg.solve(K, right)[:n]
 
     def _dry_torque(self, force: Array, h: float) -> Array:
         n = self.robot.nv
         response = np.asarray(np.linalg.inv(self.robot.saddle_matrix(self._q)))[:n, :n]
         a = self._acceleration(self._q, self._v, force)
-        return held_torque(self._v, a, response, self._friction.coulomb, h)
+        return dry_friction_torque(self._v, a, response, self._friction.coulomb, h)
+
+
+def dry_friction_torque(v: Array, a: Array, response: Array, limit: Array, h: float) -> Array:
+    """Coulomb friction f [N m] with the exact sign, constant over a step of h [s], |f| <= limit.
+
+    With w = v + h (a - response f), the speed after the step: f = limit sign(w) where w is not 0, and a joint
+    at rest stays at rest until its load exceeds the limit. `a` is the acceleration without f, `response` the
+    inverse mass matrix.
+    """
+    f = np.zeros(len(v))
+    dry = np.flatnonzero(limit)
+    B = response[np.ix_(dry, dry)]
+    # Rolling constraints couple joints and can make B singular; this keeps it invertible.
+    B = B + 1e-12 * np.diag(np.diag(B))
+    f[dry] = _complementary(B, (v / h + a)[dry], limit[dry], np.sign(v[dry]))
+    return f
+
+
+def _complementary(B: Array, w: Array, limit: Array, slides: Array) -> Array:
+    """f of w - B f = slip, f = limit sign(slip), from the guess `slides` of sign(slip).
+
+    Principal pivoting: solve for the joints that stick, correct wrong guesses, repeat. Correcting only the
+    first wrong guess always terminates, because B is positive definite.
+    """
+    for attempt in range(MAX_PIVOTS):
+        stuck = slides == 0
+        f = limit * slides
+        f[stuck] = np.linalg.solve(B[np.ix_(stuck, stuck)], (w - B @ f)[stuck])
+        breaks_away = stuck & (np.abs(f) > limit)
+        stops = ~stuck & (slides * (w - B @ f) < 0)
+        wrong = np.flatnonzero(breaks_away | stops)
+        if not len(wrong):
+            break
+        if attempt >= BLOCK_PIVOTS:
+            wrong = wrong[:1]
+        slides = slides.copy()
+        slides[wrong] = np.where(breaks_away[wrong], np.sign(f[wrong]), 0)
+    return np.clip(f, -limit, limit)

@@ -1,6 +1,7 @@
-"""What stands in for the real robot: motor torques in, joint positions and velocities out."""
+"""The interface of all simulated plants: motor torques in, joint positions and velocities out."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from math import ceil, inf, isfinite
 from numbers import Real
 
@@ -14,16 +15,16 @@ from ..robot.model import Robot
 
 
 class Plant(ABC):
-    """A robot that moves: q [rad, m] and v [rad/s, m/s] over robot.joint_names, time [s].
+    """A moving robot: q [rad, m] and v [rad/s, m/s] over robot.joint_names, time [s].
 
-    It starts at home and at rest. Longer steps than `timestep` [s] are divided into equal parts.
+    It starts at home and at rest. A step longer than `timestep` [s] is divided into equal parts.
     """
 
-    name: str  # of what computes the motion
+    name: str  # of the engine
 
     def __init__(self, robot: Robot, friction: bool, timestep: float) -> None:
         self.robot = robot
-        self.frames = robot.frames  # where it can be pushed
+        self.frames = robot.frames  # frames that push() accepts
         self.time = 0.0
         self._friction = robot.friction if friction else Friction(FrictionConfig(), robot.joint_names)
         self._is_dry = self._friction.sign == 'exact' and bool(self._friction.coulomb.any())
@@ -41,7 +42,7 @@ class Plant(ABC):
         return self._v.copy()
 
     def reset(self, q: Array, v: Array) -> None:
-        """Start again at time 0 in the given state, without pushes."""
+        """Restart at time 0 in the given state, without pushes."""
         names, shape = self.robot.joint_names, (self.robot.nv,)
         self._q = joint_vector('q', q, names, shape).copy()
         self._v = joint_vector('v', v, names, shape).copy()
@@ -49,7 +50,7 @@ class Plant(ABC):
         self._pushes = {}
 
     def push(self, frame: str, wrench: Array) -> None:
-        """Act on the robot with (force [N], moment [N m]) at a frame's origin, world axes, until changed."""
+        """Apply (force [N], moment [N m]) at a frame's origin, in world axes, until the next call."""
         if frame not in self.frames:
             raise UnknownNameError('frame', frame, self.frames)
         f = array(f'wrench at {frame!r}', wrench, (6,)).copy()
@@ -58,7 +59,7 @@ class Plant(ABC):
             self._pushes[frame] = f
 
     def step(self, u: Array, dt: float) -> None:
-        """Move on by dt [s] under motor torques u [N m], one per actuated joint, held."""
+        """Advance by dt [s] under constant motor torques u [N m], one per actuated joint."""
         names = self.robot.actuated_joint_names
         force = self._E @ joint_vector('u', u, names, (len(names),))
         parts = ceil(_duration('dt', dt) / self._timestep - 1e-9)
@@ -67,17 +68,33 @@ class Plant(ABC):
         self.time += dt
         if not isfinite(self._q.dot(self._q) + self._v.dot(self._v)):
             raise KrangError(
-                f'{self.robot.name} left all bounds before {self.time:.3f} s; reset it, and give it smaller '
-                'torques or a smaller timestep'
+                f'the simulation of {self.robot.name} diverged before {self.time:.3f} s; reset it, and use '
+                'smaller torques or a smaller timestep'
             )
 
     def _drag(self, v: Array) -> Array:
-        """Friction that is a smooth function of v [N m]: all of it, unless the sign is exact."""
+        """The part of friction that is a smooth function of v [N m]: all of it unless the sign is exact."""
         return self._friction.viscous * v if self._is_dry else self._friction.torque(v)
 
     @abstractmethod
     def _advance(self, force: Array, h: float) -> None:
         """Integrate q and v over h [s] under a generalised force of the motors [N m] over all joints."""
+
+
+def rk4_step(
+    acceleration: Callable[[Array, Array], Array], q: Array, v: Array, h: float
+) -> tuple[Array, Array]:
+    """q and v after h [s] by the classical Runge-Kutta method for q'' = a(q, v); error per step O(h^5)."""
+    half = h / 2
+    a1 = acceleration(q, v)
+    v2 = v + half * a1
+    a2 = acceleration(q + half * v, v2)
+    v3 = v + half * a2
+    a3 = acceleration(q + half * v2, v3)
+    v4 = v + h * a3
+    a4 = acceleration(q + h * v3, v4)
+    # The velocities v, v2, v3, v4 have weights 1, 2, 2, 1; equal terms are collected.
+    return q + h * v + h * h / 6 * (a1 + a2 + a3), v + h / 6 * (a1 + 2 * (a2 + a3) + a4)
 
 
 def _duration(what: str, seconds: float) -> float:

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from itertools import product
-from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
 import numpy as np
@@ -10,6 +9,7 @@ import pinocchio as pin
 
 from ..arrays import Array
 from ..robot.model import Robot
+from ..robot.urdf_editing import UrdfDocument
 
 GREY = (0.6, 0.6, 0.65)  # of a shape without a material
 ROUND = 20  # points of a circle
@@ -26,7 +26,7 @@ class Shape:
 
 def shapes(robot: Robot) -> list[Shape]:
     """The visual shapes of all links, except meshes."""
-    document = ElementTree.fromstring(robot.urdf.text.strip())
+    document = UrdfDocument(robot.urdf.text).robot
     colours = {m.get('name', ''): _colour(m) for m in document.iterfind('material')}
     found = []
     for link in document.iterfind('link'):

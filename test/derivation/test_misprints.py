@@ -84,7 +84,7 @@ def drift(robot, acceleration, q, v, seconds=2.0):
 
 
 def free(robot, **replaced):
-    """The acceleration of a robot left alone; mass_matrix, coriolis_matrix or gravity may be replaced."""
+    """The free acceleration of a robot; mass_matrix, coriolis_matrix or gravity may be replaced."""
     numeric = model(robot)
     mass = replaced.get('mass_matrix', lambda q: numeric('mass_matrix', q))
     coriolis = replaced.get('coriolis_matrix', lambda q, v: numeric('coriolis_matrix', q, v))
@@ -162,7 +162,7 @@ def test_krang_parallel_axes_have_no_transpose():
 
 
 def test_krang_ten_parameters_are_in_the_order_of_the_listings():
-    """Listing B.14 reads XX XY XZ YY YZ ZZ; filled as section 5.1 says, no link has a possible inertia."""
+    """Listing B.14 reads XX XY XZ YY YZ ZZ; in the order of section 5.1 no inertia is possible."""
     tree = frames('krang')
     for key, expected in zip(tree.frames, krang.J, strict=True):
         inertia = function(tree, tree.inertia(key))
@@ -258,7 +258,7 @@ def test_krang_eq_17_multiplies_a_diagonal_matrix_by_coulomb_coefficients():
     v = states(1, 17, parts=1)[0, 0]
     F_v, F_c = krang.VISCOUS_EXACT, krang.COULOMB_EXACT
     with pytest.raises(ValueError, match='mismatch'):
-        np.sign(v)[:, None] @ F_c[:, None]  # sign(q') F_c, what stands inside the bracket
+        np.sign(v)[:, None] @ F_c[:, None]  # sign(q') F_c, the term inside the bracket
     assert np.diag(np.sign(v) * F_c).shape == (17, 17)  # entry by entry: no vector to add to diag(q') F_v
     each = [F_c[i] * np.sign(v[i]) + F_v[i] * v[i] for i in range(17)]  # the line above eq. 17
     assert_close(np.diag(v) @ F_v + np.diag(np.sign(v)) @ F_c, each)
@@ -482,7 +482,7 @@ def test_pendubot_eq_5_has_one_speed_too_many_in_c11():
     printed = free('pendubot', coriolis_matrix=lambda q, v: eq_5(q, v, v[0], 0))
     mended = free('pendubot', coriolis_matrix=lambda q, v: eq_5(q, v, 1, 0))
     assert drift('pendubot', mended, *START) < CONSERVED
-    assert drift('pendubot', printed, *START, 0.35) > 0.5  # of 0.2 J; soon after, it has grown beyond bounds
+    assert drift('pendubot', printed, *START, 0.35) > 0.5  # of 0.2 J; soon afterwards it diverges
 
 
 def test_pendubot_eq_5_mixes_friction_into_coriolis_and_is_not_skew():
@@ -495,7 +495,7 @@ def test_pendubot_eq_5_mixes_friction_into_coriolis_and_is_not_skew():
         assert_close(skewed, -skewed.T)
         for C in (eq_5(q, v, v[0], theta_6), eq_5(q, v, 1, theta_6), eq_5(q, v, 1, 0)):
             assert np.abs(change - 2 * C + (change - 2 * C).T).max() > 1e-5
-        # Coriolis torques do no work beyond the change of A; the one with theta_6 dissipates.
+        # Coriolis torques do no work except for the change of A; the term with theta_6 dissipates.
         assert v @ skewed @ v == pytest.approx(0, abs=1e-14)
         assert v @ (change - 2 * eq_5(q, v, 1, theta_6)) @ v == pytest.approx(-2 * theta_6 * v[1] ** 2)
 

@@ -1,4 +1,4 @@
-"""Small robots come out as their sources print them."""
+"""The equations of small robots are printed as in their sources."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""docs/drivers.md and config/ros2_control: what is said to the drivers is what they are told to expect."""
+"""docs/drivers.md and config/ros2_control: the commands are those that the drivers expect."""
 
 import os
 import re
@@ -120,7 +120,7 @@ def bench():
 
 @pytest.fixture
 def driver(bench):
-    """The document's code as a process, and what its joints say."""
+    """The document's code as a process, and its joint states."""
     (code,) = re.findall(r'```python\n(.*?)```', DOCUMENT.read_text(), flags=re.DOTALL)
     states = Topic(bench, JointState, 'joint_states', qos_profile_sensor_data)
     log = bench.folder / 'driver.log'
@@ -163,7 +163,7 @@ def test_the_driver_takes_commands_and_brakes_when_they_end(bench, driver):
 
 def test_controller_and_guard_hold_the_robot_through_the_driver(bench, driver):
     states, _ = driver
-    patient = {'robot': 'planar_2r', 'state_timeout': 1.0}  # a loaded machine is slow
+    patient = {'robot': 'planar_2r', 'state_timeout': 1.0}  # a loaded computer is slow
     Guard(bench, silence=0.5, **patient)
     Controller(bench, ramp_time=0.1, flight_recorder='', **patient).activate().drive()
     robot = kd.load_robot('planar_2r')

@@ -1,4 +1,4 @@
-"""gazebo.launch.py: what it starts, in which order, and what it tells the nodes."""
+"""gazebo.launch.py: which processes it starts, in which order and with which parameters."""
 
 from pathlib import Path
 from types import SimpleNamespace
@@ -162,7 +162,7 @@ def test_where_a_step_fails_all_ends(load):
 
 
 def controllers(loaded):
-    """The nodes that come once joint states do."""
+    """The nodes that start after the joint states."""
     states = loaded.nodes(loaded.after(loaded.nodes()['create']))['spawner']
     return loaded.nodes(loaded.after(states))
 

@@ -1,4 +1,4 @@
-"""hardware.launch.py: what it starts, what it tells the nodes, and how it ends."""
+"""hardware.launch.py: which processes it starts, with which parameters, and how it ends."""
 
 import ast
 import os
@@ -136,7 +136,7 @@ def test_the_file_overrides_defaults_and_arguments_override_the_file(ros, tmp_pa
     name, asked = f'{prefix}/torque_controller', {'namespace': namespace, 'params_file': str(path)}
 
     assert parameters(told(ros, load(**asked)[name].words)) == of_file
-    # Even where it is the default that is asked for.
+    # Even if the given value is the default.
     assert parameters(told(ros, load(**asked, terms='gravity')[name].words)) == {
         **of_file,
         'terms': ['gravity'],
@@ -282,4 +282,4 @@ def test_the_end_of_the_guard_is_the_end_of_all(launch):
     launched.until_state('inactive')
     os.kill(launched.pid('torque_guard'), signal.SIGKILL)
     assert launched.status() == 1
-    assert 'torque_guard has ended, so no command reaches the drivers' in launched.log
+    assert 'torque_guard has ended, so the drivers receive no commands' in launched.log

@@ -1,4 +1,4 @@
-"""replay.launch.py: what it starts, what it tells the nodes, and how it ends."""
+"""replay.launch.py: which processes it starts, with which parameters, and how it ends."""
 
 import pytest
 from bags.bagging import record_model

@@ -1,4 +1,4 @@
-"""simulation.launch.py: what it starts, what it tells the nodes, and that the robot is held."""
+"""simulation.launch.py: which processes it starts, with which parameters, and that the robot is held."""
 
 import numpy as np
 import pytest

@@ -1,1 +1,1 @@
-"""Second derivation of the equations of motion, from energies alone: ground truth of the tests."""
+"""An independent derivation of the equations of motion from energies: ground truth of the tests."""

@@ -98,7 +98,7 @@ def test_krang_axes_are_those_of_its_rotations():
 
 
 def test_krang_recursion_equals_the_energy_at_the_centres_of_mass():
-    """[krang] eq. 10 in world axes, with velocities that come from the world transforms."""
+    """[krang] eq. 10 in world axes, with velocities from the world transforms."""
     q, v, _ = states(krang)
     energy = 0
     for j, (mass, com, inertia) in enumerate(krang.LINKS):
@@ -182,7 +182,7 @@ def test_otbot_forward_and_inverse_agree():
     torque, again = otbot.inverse(q, v, a)
     close(torque, u)
     close(again, multipliers)
-    # The constraints do no work, so the motors alone change the energy.
+    # The constraints do no work, so only the motors change the energy.
     x, y = q + 1j * lagrange.STEP * v, v + 1j * lagrange.STEP * a
     close(otbot.kinetic(x, y).imag / lagrange.STEP, np.sum(u * v[:, 3:], axis=-1))
 
@@ -251,7 +251,7 @@ def test_planar_2r_jacobian_is_the_rate_of_the_tip():
 
 
 def test_anthropomorphic_energy_is_that_of_its_centres_of_mass():
-    """Velocities from the derivative of CoM_i, as [arm] section 2 says for J_v."""
+    """Velocities from the derivative of CoM_i, as in [arm] section 2 for J_v."""
     q, v, _ = states(anthropomorphic)
     energy = height = 0
     for i in range(6):

@@ -3,8 +3,17 @@
 from pathlib import Path
 
 import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from robot.bad_input import ANYTHING, ARM, RANDOM, ROBOT_FILE, campaign, load_or_refuse, outcome, refusal
+from robot.urdf_text import EXACT, PENDULUM, dynamics, joint, urdf
 
 import krang_dynamics as kd
+from krang_dynamics.cli import derive
+from krang_dynamics.derivation.engine import CasadiEngine
+from krang_dynamics.robot import library
+from krang_dynamics.robot.sanity_report import report
 
 FIVE = {'krang', 'otbot', 'pendubot', 'planar_2r', 'anthropomorphic'}
 
@@ -56,3 +65,138 @@ def test_default_limits_are_nominal_and_never_above_the_urdf():
         robot = kd.load_robot(name)
         peaks = [robot.urdf.joints[joint].effort for joint in robot.joint_names]
         assert (robot.effort_limits <= peaks).all()
+
+
+def test_damping_and_friction_of_the_urdf_oppose_motion():
+    text = urdf(*PENDULUM, joint('swing', 'revolute', 'base', 'rod', dynamics(0.3, 0.2)))
+    robot = kd.load_robot(text)
+    np.testing.assert_allclose(robot.friction_torque([2.0]), [0.8], **EXACT)
+    np.testing.assert_allclose(robot.friction_torque([-2.0]), [-0.8], **EXACT)
+    np.testing.assert_allclose(robot.inverse_dynamics([0.0], [2.0], [0.0], friction=True), [0.8], **EXACT)
+    assert kd.load_robot(text, friction={}).friction_torque([2.0]) == 0.0
+
+
+def test_home_of_a_plain_urdf_lies_within_its_limits():
+    hinge = joint('swing', 'revolute', 'base', 'rod').replace('lower="-10"', 'lower="2"')
+    assert 2.0 <= kd.load_robot(urdf(*PENDULUM, hinge)).home[0] <= 10.0
+
+
+# -- refusals ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    'bad', [None, 9.81, 'down', (0, 0), (0, 0, np.nan), (0, 0, 0, 0), [[0, 0, 1]], (0, 0, '1')], ids=repr
+)
+@pytest.mark.parametrize('robot', ['planar_2r', 'krang'])
+def test_gravity_is_three_finite_numbers(robot, bad):
+    message = refusal(kd.load_robot, robot, gravity=bad)
+    assert 'gravity' in message
+    assert '3' in message or 'finite' in message
+
+
+@pytest.mark.parametrize('bad', [None, 'no', 1, 0.0, []])
+def test_rotor_inertia_is_true_or_false(bad):
+    assert 'true or false' in refusal(kd.load_robot, 'krang', rotor_inertia=bad)
+
+
+@pytest.mark.parametrize('keyword', ['gravty', 'rotor_inertias', 'friction_sign'])
+@pytest.mark.parametrize('robot', ['krang', 'plain'])
+def test_unknown_keyword_is_refused_with_the_known_ones(keyword, robot):
+    message = refusal(kd.load_robot, ARM if robot == 'plain' else robot, **{keyword: 1})
+    assert keyword in message
+    assert 'gravity' in message
+    assert 'rotor_inertia' in message
+
+
+def test_a_urdf_cannot_be_told_to_be_another_urdf():
+    assert 'urdf' in refusal(kd.load_robot, ARM, urdf='other.urdf')
+
+
+@pytest.mark.parametrize('bad', [None, 3, 1.5, b'krang', [], ['krang'], {}, object])
+def test_robot_is_a_name_a_path_or_a_text(bad):
+    assert repr(bad) in refusal(kd.load_robot, bad)
+
+
+@pytest.mark.parametrize(
+    ('misspelt', 'right'),
+    [
+        ('krnag', 'krang'),
+        ('Otbot', 'otbot'),
+        ('pendubot_station7', 'pendubot_station_7'),
+        ('planar', 'planar_2r'),
+    ],
+)
+def test_misspelt_robot_is_refused_with_a_suggestion(misspelt, right):
+    message = refusal(kd.load_robot, misspelt)
+    assert repr(misspelt) in message
+    assert f"did you mean '{right}'" in message
+    assert ', '.join(kd.robots()) in message
+
+
+@pytest.mark.parametrize('name', ['nowhere.urdf', 'nowhere.yaml', 'sub/nowhere.urdf'])
+@pytest.mark.parametrize('kind', [str, lambda path: path], ids=['text', 'Path'])
+def test_missing_file_is_refused_by_name(tmp_path, name, kind):
+    assert str(tmp_path / name) in refusal(kd.load_robot, kind(tmp_path / name))
+
+
+def test_folder_is_refused_as_a_folder(tmp_path):
+    message = refusal(kd.load_robot, tmp_path)
+    assert str(tmp_path) in message
+    assert 'no such file' not in message
+
+
+@pytest.mark.parametrize(
+    'text',
+    ['', ' ', '\n', '\x00', '.', '/', '~', 'a' * 5000, 'a/' * 5000, 'name: mine\n' * 200, 'a\udc80.urdf'],
+    ids=lambda text: ascii(text[:20]),
+)
+def test_text_that_names_nothing_is_refused(text):
+    refusal(kd.load_robot, text)
+
+
+@campaign(st.text(max_size=300))
+def test_random_text_loads_or_is_refused(text):
+    load_or_refuse(text)
+
+
+@pytest.mark.parametrize('text', ['<', '<robot>\U0010ffff</robot>'])
+def test_odd_text_is_refused(text):
+    load_or_refuse(text)
+
+
+@pytest.mark.parametrize('count', [50, pytest.param(300, marks=pytest.mark.long)])
+def test_random_file_loads_or_is_refused(tmp_path, count):
+    @settings(RANDOM, max_examples=count)
+    @given(st.binary(max_size=200), st.sampled_from(['urdf', 'yaml', 'xml']))
+    @example(b'%YAML 9.9\n---\n', 'yaml')
+    @example(b'&a [*a]', 'yaml')
+    @example(b'? ? ? a', 'yaml')
+    def check(content, suffix):
+        path = tmp_path / f'random.{suffix}'
+        path.write_bytes(content)
+        load_or_refuse(path)
+
+    check()
+
+
+@campaign(
+    st.sampled_from(['gravity', 'home', 'joints', 'friction', 'stop', 'rolling', 'actuators', 'imu']),
+    ANYTHING,
+)
+def test_random_override_is_valid_or_is_refused(keyword, value):
+    robot, reason = outcome(kd.load_robot, 'planar_2r', **{keyword: value})
+    assert robot or keyword in reason
+
+
+def test_a_shipped_robot_is_two_data_files(tmp_path, monkeypatch):
+    (tmp_path / 'config' / 'robots').mkdir(parents=True)
+    robot_file = ROBOT_FILE.replace('arm.urdf', '../../urdf/arm.urdf')
+    (tmp_path / 'config' / 'robots' / 'mine.yaml').write_text(robot_file)
+    (tmp_path / 'urdf').mkdir()
+    (tmp_path / 'urdf' / 'arm.urdf').write_text(ARM)
+    monkeypatch.setattr(library, 'share', lambda: tmp_path)
+    assert kd.robots() == ['mine']
+    robot = kd.load_robot('mine')
+    assert report(robot).startswith('mine: an arm')
+    tree = derive.frames_of(robot, CasadiEngine(), shipped=True)
+    assert list(tree.joint_names) == ['shoulder', 'elbow']

@@ -38,8 +38,8 @@ def test_a_sound_arm_gives_no_warning():
         ({'effort': 0}, 'joint shoulder: driven, but its effort limit is 0'),
         ({'effort': 1}, 'joint shoulder: gravity at home exceeds its effort limit'),
         ({'kind': 'continuous', 'limit': ''}, 'joint elbow: no effort limit'),
-        ({'reach': 0}, 'joints shoulder and elbow turn about one and the same line'),
-        ({'reach': 0}, 'frame lower: its Jacobian has rank 1 everywhere, though 2 joints move it'),
+        ({'reach': 0}, 'joints shoulder and elbow turn about the same axis'),
+        ({'reach': 0}, 'frame lower: its Jacobian has rank 1 in every pose, although 2 joints move it'),
     ],
 )
 def test_what_is_suspicious_is_named(changes, said):

@@ -1,4 +1,4 @@
-"""A robot without a part of its tree."""
+"""Robots without a part of their tree."""
 
 import numpy as np
 import pytest
@@ -20,7 +20,7 @@ def test_what_is_left_moves_as_before_with_a_massless_part():
     kept = [krang.joint_names.index(name) for name in smaller.joint_names]
     np.testing.assert_array_equal(smaller.home, krang.home[kept])
     np.testing.assert_array_equal(smaller.friction.viscous, krang.friction.viscous[kept])
-    # The right arm hangs on the same trunk, whatever the left one carries.
+    # The right arm is on the same trunk, so the left arm has no influence.
     right = [i for i, name in enumerate(smaller.joint_names) if name.startswith('right')]
     before = krang.gravity_torque(krang.home)[
         [krang.joint_names.index(smaller.joint_names[i]) for i in right]

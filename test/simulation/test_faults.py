@@ -1,11 +1,11 @@
-"""Faults of sensors: what is asked for happens, and nothing else."""
+"""Faults of sensors: each has its effect and no other."""
 
 import numpy as np
 import pytest
 
 import krang_dynamics as kd
 from krang_dynamics.errors import InputError
-from krang_dynamics.simulation.faults import Faults, Measurement, Sensors
+from krang_dynamics.simulation.faults import Faults, Measurement, SensorModel
 
 ROBOT = kd.load_robot('planar_2r')
 PERIOD = 1e-3  # [s]
@@ -18,7 +18,7 @@ def at(time):
 
 
 def measured(count=1000, sensors=None, begin=0, **faults):
-    sensors = sensors or Sensors(ROBOT)
+    sensors = sensors or SensorModel(ROBOT)
     sensors.faults = Faults(**faults)
     return [sensors.measure(at(k * PERIOD)) for k in range(begin, begin + count)]
 
@@ -53,7 +53,7 @@ def test_noise_has_its_deviation_no_mean_and_no_memory(fault, name):
 
 def test_randomness_is_the_same_at_every_run_and_after_a_restart():
     faults = {'position_noise': 0.1, 'velocity_noise': 0.1, 'lost': 0.3}
-    sensors = Sensors(ROBOT)
+    sensors = SensorModel(ROBOT)
     first, other = measured(sensors=sensors, **faults), measured(**faults)
     again = measured(sensors=sensors, **faults)
     sensors.restart()
@@ -82,7 +82,7 @@ def test_a_delay_shifts_states_with_their_stamps():
 
 
 def test_a_delay_that_ends_brings_the_newest_and_nothing_old_after_it():
-    sensors = Sensors(ROBOT)
+    sensors = SensorModel(ROBOT)
     measured(100, sensors, delay=0.02)
     run = measured(100, sensors, begin=100)
     assert [m.time for m in run] == pytest.approx([k * PERIOD for k in range(100, 200)])
@@ -98,7 +98,7 @@ def test_states_are_lost_at_random_and_the_rest_is_true():
 
 
 def test_a_frozen_sensor_repeats_what_it_said_when_it_froze():
-    sensors = Sensors(ROBOT)
+    sensors = SensorModel(ROBOT)
     measured(10, sensors)
     run = measured(10, sensors, begin=10, frozen=('joint_1',))
     assert {(m.q[0], m.v[0]) for m in run} == {(at(0.01).q[0], at(0.01).v[0])}
@@ -117,7 +117,7 @@ def test_a_broken_sensor_says_nan():
 
 def test_the_true_state_is_left_alone():
     true = at(1.0)
-    sensors = Sensors(ROBOT, Faults(position_noise=1, velocity_noise=1, effort_noise=1, nan=('joint_1',)))
+    sensors = SensorModel(ROBOT, Faults(position_noise=1, velocity_noise=1, effort_noise=1, nan=('joint_1',)))
     sensors.measure(true)
     assert_true([true])
 

@@ -3,10 +3,12 @@
 import numpy as np
 import pytest
 from reference import lagrange, otbot, planar_2r
+from scipy.optimize import lsq_linear
 from simulation.driving import drive, free, one_joint, truth
 
 import krang_dynamics as kd
 from krang_dynamics.simulation import PinocchioPlant
+from krang_dynamics.simulation.pinocchio_plant import dry_friction_torque
 
 PUSH = np.array([3.0, 0.0, -5.0, 0.0, 0.7, 0.0])
 
@@ -139,3 +141,44 @@ def test_given_a_push_on_krang_then_the_motors_can_hold_it_by_the_transposed_jac
     plant.push(frame, wrench)
     drive(plant, lambda t, p: u, 0.1)
     np.testing.assert_allclose(plant.q, robot.home, atol=1e-12)
+
+
+# -- dry friction: its law, and a solver of bounded least squares --------------------------------------
+
+
+H = 1e-3  # [s]
+
+
+def problem(n, number):
+    random = np.random.default_rng([n, number])
+    root = random.normal(size=(n, n))
+    B = np.linalg.inv(root @ root.T + 0.1 * np.eye(n))
+    limit = random.uniform(0.1, 3, n) * (random.random(n) < 0.8)
+    v = 1e-3 * random.normal(size=n) * (random.random(n) < 0.5)
+    return v, random.normal(size=n), B, limit
+
+
+@pytest.mark.parametrize('n', [1, 2, 7, 17])
+def test_given_coupled_joints_then_the_law_holds(n):
+    for number in range(50):
+        v, a, B, limit = problem(n, number)
+        f = dry_friction_torque(v, a, B, limit, H)
+        slip = v / H + a - B @ f
+        noise = 1e-9 * np.abs(v / H + a).max()
+        assert (np.abs(f) <= limit).all()
+        sliding = np.abs(slip) > noise
+        np.testing.assert_allclose(f[sliding], (limit * np.sign(slip))[sliding])
+
+
+def test_given_coupled_joints_then_the_torque_is_the_bounded_least_squares_solution():
+    v, a, B, limit = problem(7, 1)
+    limit = limit + 0.1
+    root = np.linalg.cholesky(B).T
+    expected = lsq_linear(root, np.linalg.solve(root.T, v / H + a), (-limit, limit), tol=1e-14).x
+    np.testing.assert_allclose(dry_friction_torque(v, a, B, limit, H), expected, atol=1e-6)
+
+
+def test_given_a_response_that_a_constraint_makes_singular_then_rest_needs_no_more_than_the_load():
+    limit = np.array([1.0, 1.0])
+    f = dry_friction_torque(np.zeros(2), np.array([0.5, 0.5]), np.ones((2, 2)), limit, H)
+    np.testing.assert_allclose(f.sum(), 0.5)

@@ -5,7 +5,8 @@ import pytest
 from simulation.driving import drive, free
 
 import krang_dynamics as kd
-from krang_dynamics.simulation import ENGINES, make_plant
+from krang_dynamics.simulation import ENGINES, ContactPlant, MujocoPlant, PinocchioPlant, make_plant
+from krang_dynamics.simulation.plant import rk4_step
 
 pytest.importorskip('mujoco')
 HARD_PUSH = np.array([3.0, 0, 4.0, 0, 1.0, 0])
@@ -95,10 +96,55 @@ def test_what_cannot_be_meant_is_refused_and_changes_nothing(plant, call, words)
 @pytest.mark.filterwarnings('ignore:overflow', 'ignore:invalid')
 def test_a_robot_that_leaves_all_bounds_is_reported(plant):
     plant.reset([0, 1], [1e200, -1e200])
-    with pytest.raises(kd.KrangError, match='left all bounds'):
+    with pytest.raises(kd.KrangError, match='diverged'):
         plant.step([0, 0], 1e-3)
 
 
 def test_a_timestep_of_nothing_is_refused(plant):
     with pytest.raises(kd.KrangError, match='timestep is 0'):
         make_plant(plant.robot, plant.name, timestep=0)
+
+
+# -- plants by the name of their engine ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ('robot', 'engine', 'kind'),
+    [
+        ('planar_2r', 'pinocchio', PinocchioPlant),
+        ('planar_2r', 'mujoco', MujocoPlant),
+        ('otbot', 'pinocchio', PinocchioPlant),
+        ('otbot', 'mujoco', ContactPlant),
+    ],
+)
+def test_an_engine_chooses_the_plant_that_fits_the_robot(robot, engine, kind):
+    plant = make_plant(kd.load_robot(robot), engine, friction=False)
+    assert type(plant) is kind
+    assert plant.name == engine
+
+
+def test_an_unknown_engine_is_refused_with_the_names_that_exist():
+    with pytest.raises(kd.KrangError, match='pinocchio, mujoco'):
+        make_plant(kd.load_robot('planar_2r'), 'gazebo')
+
+
+# -- Runge-Kutta ---------------------------------------------------------------------------------------
+
+
+def oscillator_error(steps):
+    q, v = np.array([1.0]), np.array([0.0])
+    for _ in range(steps):
+        q, v = rk4_step(lambda q, v: -q, q, v, 1 / steps)
+    return max(abs(q[0] - np.cos(1)), abs(v[0] + np.sin(1)))
+
+
+def test_given_half_the_step_then_a_sixteenth_of_the_error():
+    assert oscillator_error(20) < 1e-7
+    np.testing.assert_allclose(np.log2(oscillator_error(20) / oscillator_error(40)), 4, atol=0.1)
+
+
+def test_given_a_damped_swing_then_the_velocity_of_every_stage_counts():
+    q, v = np.array([0.0]), np.array([1.0])
+    for _ in range(100):
+        q, v = rk4_step(lambda q, v: -3 * v, q, v, 0.01)
+    np.testing.assert_allclose([q[0], v[0]], [(1 - np.exp(-3)) / 3, np.exp(-3)], atol=1e-8)

@@ -1,4 +1,4 @@
-"""The machine around a plant: what drivers hold, what acts on it, and what its sensors say."""
+"""The simulated robot: drivers, external forces, loads, faults and sensors."""
 
 import numpy as np
 import pytest
@@ -11,38 +11,37 @@ from krang_dynamics.control.sensors import ImuSample, ImuSource, OdomSample, Odo
 from krang_dynamics.errors import ConfigError, InputError, UnknownNameError
 from krang_dynamics.robot.payload import Payload
 from krang_dynamics.simulation.faults import Faults
-from krang_dynamics.simulation.simulated_robot import SimulatedRobot
-from krang_dynamics.simulation.wall import Wall
+from krang_dynamics.simulation.simulated_robot import SimulatedRobot, Wall
 
 EXACT = 1e-9  # rad and rad/s, of two integrators of high order
 HARD = np.array([5.0, 0.0, -20.0, 0.0, 1.0, 0.0])  # N, N m
 
 
-def machine_of(name='planar_2r', engine='pinocchio', **overrides):
+def simulated_robot(name='planar_2r', engine='pinocchio', **overrides):
     robot = kd.load_robot(name, **overrides)
     return SimulatedRobot(robot, Drivers(robot, robot.actuated_joint_names), engine)
 
 
 @pytest.fixture
-def machine():
-    return machine_of()
+def simulated():
+    return simulated_robot()
 
 
-def run(machine, seconds):
-    for _ in range(round(seconds / machine.period)):
-        machine.step()
-    return machine
+def run(simulated, seconds):
+    for _ in range(round(seconds / simulated.period)):
+        simulated.step()
+    return simulated
 
 
 def carried(mass, frame='tip'):
     return Payload.checked(frame, mass, [0.1, 0.02, 0.03], np.diag([0.02, 0.03, 0.04]))
 
 
-def assert_moved_as(machine, acceleration, begin, seconds):
-    """The machine is where another integrator ends that begins at (q, v)."""
+def assert_moved_as(simulated, acceleration, begin, seconds):
+    """The robot is where another integrator ends that starts at (q, v)."""
     q, v = truth(acceleration, *begin, seconds)
-    np.testing.assert_allclose(machine.q, q, atol=EXACT)
-    np.testing.assert_allclose(machine.v, v, atol=EXACT)
+    np.testing.assert_allclose(simulated.q, q, atol=EXACT)
+    np.testing.assert_allclose(simulated.v, v, atol=EXACT)
 
 
 # -- drivers -------------------------------------------------------------------------------------------
@@ -50,66 +49,66 @@ def assert_moved_as(machine, acceleration, begin, seconds):
 
 @pytest.mark.parametrize('engine', ['pinocchio', 'mujoco'])
 def test_before_any_command_it_is_held_where_it_stands(engine):
-    machine = machine_of(engine=engine)
-    run(machine, 0.3)
-    np.testing.assert_allclose(machine.q, machine.robot.home, atol=1e-6)
-    machine.start_at([0.3, -0.4])
-    assert machine.time == 0
-    run(machine, 0.3)
-    np.testing.assert_allclose(machine.q, [0.3, -0.4], atol=1e-6)
+    simulated = simulated_robot(engine=engine)
+    run(simulated, 0.3)
+    np.testing.assert_allclose(simulated.q, simulated.robot.home, atol=1e-6)
+    simulated.start_at([0.3, -0.4])
+    assert simulated.time == 0
+    run(simulated, 0.3)
+    np.testing.assert_allclose(simulated.q, [0.3, -0.4], atol=1e-6)
 
 
-def test_drivers_hold_the_last_command(machine):
-    robot, u = machine.robot, np.array([40.0, 12.0])
-    machine.hear(u)
-    run(machine, 0.4)
+def test_drivers_hold_the_last_command(simulated):
+    robot, u = simulated.robot, np.array([40.0, 12.0])
+    simulated.receive_command(u)
+    run(simulated, 0.4)
     begin = (robot.home, np.zeros(2))
-    assert_moved_as(machine, lambda t, q, v: robot.forward_dynamics(q, v, u, friction=True), begin, 0.4)
-    assert machine.time == pytest.approx(0.4)
+    assert_moved_as(simulated, lambda t, q, v: robot.forward_dynamics(q, v, u, friction=True), begin, 0.4)
+    assert simulated.time == pytest.approx(0.4)
 
 
 def test_a_command_is_in_the_driver_s_unit():
-    machine = machine_of('krang')
-    torque = 0.1 * machine.robot.effort_limits * np.cos(np.arange(17))
-    machine.hear(machine.drivers.command(torque, np.zeros(17)))
-    np.testing.assert_allclose(machine.effort(), torque, rtol=1e-12)
+    simulated = simulated_robot('krang')
+    torque = 0.1 * simulated.robot.effort_limits * np.cos(np.arange(17))
+    simulated.receive_command(simulated.drivers.command(torque, np.zeros(17)))
+    np.testing.assert_allclose(simulated.effort(), torque, rtol=1e-12)
 
 
 def test_volts_give_less_torque_the_faster_the_motor_turns():
-    machine = machine_of('pendubot')
-    machine.hear([3.0])
-    run(machine, 0.1)
-    assert abs(machine.v[0]) > 0.5
-    assert machine.robot.motor_command(machine.effort(), machine.v)[0] == pytest.approx(3.0)
+    simulated = simulated_robot('pendubot')
+    simulated.receive_command([3.0])
+    run(simulated, 0.1)
+    assert abs(simulated.v[0]) > 0.5
+    assert simulated.robot.motor_command(simulated.effort(), simulated.v)[0] == pytest.approx(3.0)
 
 
 @pytest.mark.parametrize('command', [[1.0], [1.0, np.nan], [1.0, np.inf], [1.0, 2.0, 3.0]])
-def test_what_is_no_command_is_refused_and_the_one_before_held(machine, command):
-    machine.hear([40.0, 12.0])
+def test_what_is_no_command_is_refused_and_the_one_before_held(simulated, command):
+    simulated.receive_command([40.0, 12.0])
     with pytest.raises(InputError):
-        machine.hear(np.array(command))
-    np.testing.assert_array_equal(machine.effort(), [40.0, 12.0])
+        simulated.receive_command(np.array(command))
+    np.testing.assert_array_equal(simulated.effort(), [40.0, 12.0])
 
 
-def test_a_dead_driver_gives_no_torque(machine):
-    robot = machine.robot
-    machine.hear([40.0, 12.0])
-    machine.suffer(Faults(dead_drivers=('joint_2',)))
-    np.testing.assert_array_equal(machine.effort(), [40.0, 0.0])
-    run(machine, 0.2)
+def test_a_dead_driver_gives_no_torque(simulated):
+    robot = simulated.robot
+    simulated.receive_command([40.0, 12.0])
+    simulated.set_faults(Faults(dead_drivers=('joint_2',)))
+    np.testing.assert_array_equal(simulated.effort(), [40.0, 0.0])
+    run(simulated, 0.2)
     u, begin = np.array([40.0, 0.0]), (robot.home, np.zeros(2))
-    assert_moved_as(machine, lambda t, q, v: robot.forward_dynamics(q, v, u, friction=True), begin, 0.2)
+    assert_moved_as(simulated, lambda t, q, v: robot.forward_dynamics(q, v, u, friction=True), begin, 0.2)
 
 
 def test_of_two_drivers_of_a_joint_one_can_be_dead():
-    machine = machine_of('krang')
+    simulated = simulated_robot('krang')
     torque = np.zeros(17)
     torque[0] = 30.0
-    machine.hear(machine.drivers.command(torque, np.zeros(17)))
-    machine.suffer(Faults(dead_drivers=('left_wheel_motor',)))
-    assert machine.effort()[0] == pytest.approx(15.0)
-    machine.suffer(Faults(dead_drivers=('left_wheel_motor', 'right_wheel_motor')))
-    assert machine.effort()[0] == pytest.approx(0.0)
+    simulated.receive_command(simulated.drivers.command(torque, np.zeros(17)))
+    simulated.set_faults(Faults(dead_drivers=('left_wheel_motor',)))
+    assert simulated.effort()[0] == pytest.approx(15.0)
+    simulated.set_faults(Faults(dead_drivers=('left_wheel_motor', 'right_wheel_motor')))
+    assert simulated.effort()[0] == pytest.approx(0.0)
 
 
 # -- another robot in truth ----------------------------------------------------------------------------
@@ -117,48 +116,48 @@ def test_of_two_drivers_of_a_joint_one_can_be_dead():
 
 @pytest.mark.parametrize('engine', ['pinocchio', 'mujoco'])
 def test_with_other_masses_it_moves_as_a_robot_that_has_them(engine):
-    machine, factor = machine_of(engine=engine), 1.3
-    robot, u, rotors = machine.robot, np.array([40.0, 12.0]), np.diag(machine.robot.rotor_inertia())
+    simulated, factor = simulated_robot(engine=engine), 1.3
+    robot, u, rotors = simulated.robot, np.array([40.0, 12.0]), np.diag(simulated.robot.rotor_inertia())
 
     def acceleration(t, q, v):
         links = robot.mass_matrix(q) - rotors
         loads = factor * (robot.coriolis_matrix(q, v) @ v + robot.gravity_torque(q))
         return np.linalg.solve(factor * links + rotors, u - loads - robot.friction_torque(v))
 
-    machine.hear(u)
-    run(machine, 0.1)
-    begin = (machine.q, machine.v)
-    machine.be(factor, ())
-    np.testing.assert_array_equal((machine.q, machine.v), begin)
-    run(machine, 0.2)
-    assert_moved_as(machine, acceleration, begin, 0.2)
-    assert machine.time == pytest.approx(0.3)
+    simulated.receive_command(u)
+    run(simulated, 0.1)
+    begin = (simulated.q, simulated.v)
+    simulated.set_load(factor, ())
+    np.testing.assert_array_equal((simulated.q, simulated.v), begin)
+    run(simulated, 0.2)
+    assert_moved_as(simulated, acceleration, begin, 0.2)
+    assert simulated.time == pytest.approx(0.3)
 
 
-def test_what_it_carries_moves_with_it(machine):
+def test_what_it_carries_moves_with_it(simulated):
     load, u = carried(3.0), np.array([60.0, 20.0])
-    laden = machine.robot.with_payload(load.frame, load.mass, load.com, load.inertia)
-    machine.be(1.0, (load,))
-    machine.hear(u)
-    run(machine, 0.2)
-    begin = (machine.robot.home, np.zeros(2))
-    assert_moved_as(machine, lambda t, q, v: laden.forward_dynamics(q, v, u, friction=True), begin, 0.2)
+    laden = simulated.robot.with_payload(load.frame, load.mass, load.com, load.inertia)
+    simulated.set_load(1.0, (load,))
+    simulated.receive_command(u)
+    run(simulated, 0.2)
+    begin = (simulated.robot.home, np.zeros(2))
+    assert_moved_as(simulated, lambda t, q, v: laden.forward_dynamics(q, v, u, friction=True), begin, 0.2)
 
 
-def test_the_same_load_said_again_changes_nothing(machine):
-    machine.be(1.0, (carried(3.0),))
-    run(machine, 0.05)
-    plant = machine._plant
-    machine.be(1.0, (carried(3.0),))
-    assert machine._plant is plant
-    machine.be(1.0, ())
-    assert machine._plant is not plant
-    assert machine.time == pytest.approx(0.05)
+def test_the_same_load_said_again_changes_nothing(simulated):
+    simulated.set_load(1.0, (carried(3.0),))
+    run(simulated, 0.05)
+    plant = simulated._plant
+    simulated.set_load(1.0, (carried(3.0),))
+    assert simulated._plant is plant
+    simulated.set_load(1.0, ())
+    assert simulated._plant is not plant
+    assert simulated.time == pytest.approx(0.05)
 
 
-def test_nobody_learns_of_it(machine):
-    machine.be(2.0, (carried(3.0),))
-    assert machine.robot.mass_matrix([0, 0]) == pytest.approx(
+def test_nobody_learns_of_it(simulated):
+    simulated.set_load(2.0, (carried(3.0),))
+    assert simulated.robot.mass_matrix([0, 0]) == pytest.approx(
         kd.load_robot('planar_2r').mass_matrix([0, 0]), rel=1e-15
     )
 
@@ -168,11 +167,11 @@ def test_nobody_learns_of_it(machine):
 
 @pytest.mark.parametrize('engine', ['pinocchio', 'mujoco'])
 def test_a_push_begins_and_ends_at_its_time(engine):
-    machine = machine_of(engine=engine)
-    robot, u = machine.robot, machine.effort()
-    run(machine, 0.1)
-    before = (machine.q, machine.v)
-    machine.push('tip', HARD, 0.2)
+    simulated = simulated_robot(engine=engine)
+    robot, u = simulated.robot, simulated.effort()
+    run(simulated, 0.1)
+    before = (simulated.q, simulated.v)
+    simulated.push('tip', HARD, 0.2)
 
     def acceleration(push):
         def of(t, q, v):
@@ -181,125 +180,125 @@ def test_a_push_begins_and_ends_at_its_time(engine):
 
         return of
 
-    run(machine, 0.2)
-    # The push is held over a step: its torque is of the step's begin in one engine, of now in the other.
+    run(simulated, 0.2)
+    # The engines evaluate the torque of the push at different times within a step.
     q, v = truth(acceleration(HARD), *before, 0.2)
-    np.testing.assert_allclose(machine.q, q, atol=1e-6)
-    np.testing.assert_allclose(machine.v, v, atol=1e-5)
-    after = (machine.q, machine.v)
-    run(machine, 0.2)
-    assert_moved_as(machine, acceleration(np.zeros(6)), after, 0.2)
+    np.testing.assert_allclose(simulated.q, q, atol=1e-6)
+    np.testing.assert_allclose(simulated.v, v, atol=1e-5)
+    after = (simulated.q, simulated.v)
+    run(simulated, 0.2)
+    assert_moved_as(simulated, acceleration(np.zeros(6)), after, 0.2)
 
 
-def test_a_push_is_measured_in_the_frame_s_axes_while_it_lasts(machine):
-    machine.push('tip', HARD, 0.02)
+def test_a_push_is_measured_in_the_frame_s_axes_while_it_lasts(simulated):
+    simulated.push('tip', HARD, 0.02)
     seen = []
     for _ in range(40):
-        seen.append(machine.measured_wrench('tip'))
-        rotation = machine.robot.frame_pose(machine.q, 'tip')[:3, :3]
+        seen.append(simulated.measured_wrench('tip'))
+        rotation = simulated.robot.frame_pose(simulated.q, 'tip')[:3, :3]
         if seen[-1].any():
             np.testing.assert_allclose(seen[-1][:3], rotation.T @ HARD[:3], atol=1e-12)
             np.testing.assert_allclose(seen[-1][3:], rotation.T @ HARD[3:], atol=1e-12)
-        machine.step()
+        simulated.step()
     assert [bool(wrench.any()) for wrench in seen] == [True] * 20 + [False] * 20
 
 
-def test_without_a_time_a_push_lasts_until_it_is_let_go(machine):
-    machine.push('tip', HARD)
-    run(machine, 0.1)
-    np.testing.assert_array_equal(machine.external_wrench('tip'), HARD)
-    machine.let_go()
-    begin = (machine.q, machine.v)
-    run(machine, 0.1)
-    robot, u = machine.robot, machine.effort()
-    assert_moved_as(machine, lambda t, q, v: robot.forward_dynamics(q, v, u, friction=True), begin, 0.1)
+def test_without_a_time_a_push_lasts_until_it_is_let_go(simulated):
+    simulated.push('tip', HARD)
+    run(simulated, 0.1)
+    np.testing.assert_array_equal(simulated.external_wrench('tip'), HARD)
+    simulated.end_push()
+    begin = (simulated.q, simulated.v)
+    run(simulated, 0.1)
+    robot, u = simulated.robot, simulated.effort()
+    assert_moved_as(simulated, lambda t, q, v: robot.forward_dynamics(q, v, u, friction=True), begin, 0.1)
 
 
-def test_a_push_ends_the_one_before(machine):
-    machine.push('tip', HARD)
-    machine.step()
-    machine.push('link_1', -HARD)
-    assert not machine.external_wrench('tip').any()
-    np.testing.assert_array_equal(machine.external_wrench('link_1'), -HARD)
+def test_a_push_ends_the_one_before(simulated):
+    simulated.push('tip', HARD)
+    simulated.step()
+    simulated.push('link_1', -HARD)
+    assert not simulated.external_wrench('tip').any()
+    np.testing.assert_array_equal(simulated.external_wrench('link_1'), -HARD)
 
 
-def test_a_push_goes_on_when_masses_change(machine):
-    machine.push('tip', HARD)
-    machine.step()
-    machine.be(2.0, ())
-    machine.step()
-    np.testing.assert_array_equal(machine.external_wrench('tip'), HARD)
-    assert machine._plant._pushes.keys() == {'tip'}
+def test_a_push_goes_on_when_masses_change(simulated):
+    simulated.push('tip', HARD)
+    simulated.step()
+    simulated.set_load(2.0, ())
+    simulated.step()
+    np.testing.assert_array_equal(simulated.external_wrench('tip'), HARD)
+    assert simulated._plant._pushes.keys() == {'tip'}
 
 
 # -- a wall --------------------------------------------------------------------------------------------
 
 
-def wall_in_front(machine, depth):
+def wall_in_front(simulated, depth):
     """A wall that the tip is already in, by a depth [m]."""
-    point = machine.robot.frame_pose(machine.q, 'tip')[:3, 3]
+    point = simulated.robot.frame_pose(simulated.q, 'tip')[:3, 3]
     return Wall('tip', point + np.array([depth, 0, 0]), np.array([1.0, 0.0, 0.0]))
 
 
-def test_a_wall_and_a_push_add_up(machine):
-    machine.lean_on(wall_in_front(machine, 0.001))
-    machine.push('tip', HARD)
-    np.testing.assert_allclose(machine.external_wrench('tip'), HARD + np.eye(6)[0] * 20.0, atol=1e-9)
+def test_a_wall_and_a_push_add_up(simulated):
+    simulated.set_wall(wall_in_front(simulated, 0.001))
+    simulated.push('tip', HARD)
+    np.testing.assert_allclose(simulated.external_wrench('tip'), HARD + np.eye(6)[0] * 20.0, atol=1e-9)
 
 
-def test_a_wall_that_is_taken_away_presses_no_more(machine):
-    machine.lean_on(wall_in_front(machine, 0.01))
-    machine.step()
-    machine.lean_on(None)
-    begin = (machine.q, machine.v)
-    run(machine, 0.1)
-    robot, u = machine.robot, machine.effort()
-    assert_moved_as(machine, lambda t, q, v: robot.forward_dynamics(q, v, u, friction=True), begin, 0.1)
+def test_a_wall_that_is_taken_away_presses_no_more(simulated):
+    simulated.set_wall(wall_in_front(simulated, 0.01))
+    simulated.step()
+    simulated.set_wall(None)
+    begin = (simulated.q, simulated.v)
+    run(simulated, 0.1)
+    robot, u = simulated.robot, simulated.effort()
+    assert_moved_as(simulated, lambda t, q, v: robot.forward_dynamics(q, v, u, friction=True), begin, 0.1)
 
 
 @pytest.mark.parametrize(
     'act',
     [
-        lambda machine: machine.push('tipp', HARD),
-        lambda machine: machine.lean_on(Wall('tipp', np.zeros(3), np.ones(3))),
-        lambda machine: machine.suffer(Faults(nan=('tipp',))),
-        lambda machine: machine.suffer(Faults(dead_drivers=('tipp',))),
+        lambda simulated: simulated.push('tipp', HARD),
+        lambda simulated: simulated.set_wall(Wall('tipp', np.zeros(3), np.ones(3))),
+        lambda simulated: simulated.set_faults(Faults(nan=('tipp',))),
+        lambda simulated: simulated.set_faults(Faults(dead_drivers=('tipp',))),
     ],
 )
-def test_unknown_names_are_refused_and_change_nothing(machine, act):
+def test_unknown_names_are_refused_and_change_nothing(simulated, act):
     with pytest.raises(UnknownNameError, match='tipp'):
-        act(machine)
-    assert machine.sensors.faults == Faults()
-    machine.step()
-    assert not machine.external_wrench('tip').any()
+        act(simulated)
+    assert simulated.sensors.faults == Faults()
+    simulated.step()
+    assert not simulated.external_wrench('tip').any()
 
 
 # -- sensors -------------------------------------------------------------------------------------------
 
 
 def moving(name, **overrides):
-    """A machine in the midst of a motion."""
-    machine = machine_of(name, **overrides)
-    torque = machine.effort() + 0.2 * machine.robot.effort_limits * np.cos(np.arange(machine.robot.nv))
-    machine.hear(machine.drivers.command(torque, np.zeros(machine.robot.nv)))
-    run(machine, 0.3)
-    assert np.abs(machine.v).max() > 0.05
-    return machine
+    """A simulated robot in motion."""
+    simulated = simulated_robot(name, **overrides)
+    torque = simulated.effort() + 0.2 * simulated.robot.effort_limits * np.cos(np.arange(simulated.robot.nv))
+    simulated.receive_command(simulated.drivers.command(torque, np.zeros(simulated.robot.nv)))
+    run(simulated, 0.3)
+    assert np.abs(simulated.v).max() > 0.05
+    return simulated
 
 
 def test_without_faults_sensors_tell_the_truth():
-    machine = moving('planar_2r')
-    measured = machine.measure()
-    assert measured.time == machine.time
-    np.testing.assert_array_equal(measured.q, machine.q)
-    np.testing.assert_array_equal(measured.v, machine.v)
-    np.testing.assert_array_equal(measured.effort, machine.effort())
+    simulated = moving('planar_2r')
+    measured = simulated.measure()
+    assert measured.time == simulated.time
+    np.testing.assert_array_equal(measured.q, simulated.q)
+    np.testing.assert_array_equal(measured.v, simulated.v)
+    np.testing.assert_array_equal(measured.effort, simulated.effort())
 
 
 def test_the_inertial_unit_turns_as_its_link():
-    machine = moving('krang')
-    robot, q, v = machine.robot, machine.q, machine.v
-    orientation, rate = machine.imu()
+    simulated = moving('krang')
+    robot, q, v = simulated.robot, simulated.q, simulated.v
+    orientation, rate = simulated.imu()
     unit = robot.config.imu
     mount = Rotation.from_euler('xyz', unit.mount_rpy)
     link = Rotation.from_matrix(robot.frame_pose(q, unit.link)[:3, :3])
@@ -310,20 +309,20 @@ def test_the_inertial_unit_turns_as_its_link():
 
 @pytest.mark.parametrize('gravity', [(0.0, 0.0, -9.81), (2.0, -4.0, -8.5)])
 def test_the_controller_reads_the_joint_back_from_the_inertial_unit(gravity):
-    machine = moving('krang', gravity=gravity)
-    sample = ImuSource(machine.robot).samples(ImuSample(*machine.imu(), 1.0, 1.0))
-    row = machine.robot.joint_names.index(sample.names[0])
-    assert sample.position == pytest.approx([machine.q[row]], abs=1e-12)
-    assert sample.velocity == pytest.approx([machine.v[row]], abs=1e-12)
+    simulated = moving('krang', gravity=gravity)
+    sample = ImuSource(simulated.robot).samples(ImuSample(*simulated.imu(), 1.0, 1.0))
+    row = simulated.robot.joint_names.index(sample.names[0])
+    assert sample.position == pytest.approx([simulated.q[row]], abs=1e-12)
+    assert sample.velocity == pytest.approx([simulated.v[row]], abs=1e-12)
 
 
 @pytest.mark.parametrize('engine', ['pinocchio', 'mujoco'])
 def test_the_controller_reads_the_base_back_from_odometry(engine):
-    machine = moving('otbot', engine=engine) if engine == 'pinocchio' else machine_of('otbot', engine)
-    machine.hear([8.0, 5.0, 1.0])
-    run(machine, 0.3)
-    robot, q, v = machine.robot, machine.q, machine.v
-    place, orientation, twist = machine.odometry()
+    simulated = moving('otbot', engine=engine) if engine == 'pinocchio' else simulated_robot('otbot', engine)
+    simulated.receive_command([8.0, 5.0, 1.0])
+    run(simulated, 0.3)
+    robot, q, v = simulated.robot, simulated.q, simulated.v
+    place, orientation, twist = simulated.odometry()
     link = robot.config.odom.heading_of
     np.testing.assert_allclose(place, robot.frame_pose(q, link)[:3, 3])
     np.testing.assert_allclose(twist, robot.jacobian(q, link, 'local') @ v, atol=1e-12)
@@ -334,8 +333,75 @@ def test_the_controller_reads_the_base_back_from_odometry(engine):
     np.testing.assert_allclose(seen.velocity, v[rows], atol=1e-12)
 
 
-def test_sensors_that_a_robot_does_not_have_are_named(machine):
-    with pytest.raises(ConfigError, match='no inertial unit'):
-        machine.imu()
-    with pytest.raises(ConfigError, match='no odometry'):
-        machine.odometry()
+def test_sensors_that_a_robot_does_not_have_are_named(simulated):
+    with pytest.raises(ConfigError, match='no `imu`'):
+        simulated.imu()
+    with pytest.raises(ConfigError, match='no `odom`'):
+        simulated.odometry()
+
+
+# -- the wall ------------------------------------------------------------------------------------------
+
+
+ARM = kd.load_robot('planar_2r')
+REST = np.zeros(2)
+NORMAL = np.array([-1.0, 0.0, 0.0])
+
+
+def tip(q):
+    return ARM.frame_pose(q, 'tip')[:3, 3]
+
+
+def wall_at(depth, normal=NORMAL, **numbers):
+    """A wall in which the tip is so deep [m] at home; level with the tip, it does not matter where."""
+    unit = normal / np.linalg.norm(normal)
+    return Wall('tip', tip(ARM.home) + depth * unit + [0, 3.0, 0], normal, **numbers)
+
+
+def test_it_is_a_spring():
+    for depth in (0.001, 0.01):
+        np.testing.assert_allclose(
+            wall_at(depth).wrench(ARM, ARM.home, REST), [-2e4 * depth, 0, 0, 0, 0, 0], atol=1e-9
+        )
+
+
+def test_out_of_reach_it_does_nothing():
+    assert not wall_at(-1e-6).wrench(ARM, ARM.home, 10 * np.ones(2)).any()
+
+
+def test_only_the_direction_of_the_normal_counts():
+    normal = np.array([-2.0, 0.0, 1.0])
+    np.testing.assert_allclose(
+        wall_at(0.01, normal).wrench(ARM, ARM.home, REST)[:3], 200 * normal / np.sqrt(5)
+    )
+
+
+@pytest.mark.parametrize('sign', [1, -1])
+def test_it_brakes_who_comes_and_never_pulls_who_goes(sign):
+    v = sign * np.array([0.3, 0.2])
+    step = 1e-6
+    speed = (tip(ARM.home + step * v) - tip(ARM.home - step * v))[0] / (2 * step)
+    for damping in (300.0, 1e6):
+        force = wall_at(0.001, damping=damping).wrench(ARM, ARM.home, v)[0]
+        assert force == pytest.approx(-max(0.0, 20.0 + damping * speed), rel=1e-6)
+        assert force <= 0
+
+
+def test_a_wall_without_a_direction_is_refused():
+    with pytest.raises(InputError, match='normal of a wall is 0'):
+        Wall('tip', np.zeros(3), np.zeros(3))
+
+
+def test_an_arm_that_leans_on_it_comes_to_rest_with_its_force():
+    """A constant force of 15 N at the tip, stiff in the other direction, damped: the wall gives 15 N back."""
+    simulated = SimulatedRobot(ARM, Drivers(ARM, ARM.joint_names), 'pinocchio')
+    simulated.set_wall(wall_at(-0.002, np.array([-1.0, 0.0, 0.0])))
+    height = tip(ARM.home)[2]
+    for _ in range(3000):
+        q, v = simulated.q, simulated.v
+        J = ARM.jacobian(q, 'tip')[:3]
+        force = np.array([15.0, 0, 2000 * (height - tip(q)[2])]) - 100 * (J @ v)
+        simulated.receive_command(ARM.gravity_torque(q) + J.T @ force - 2 * v)
+        simulated.step()
+    assert np.abs(simulated.v).max() < 1e-4
+    np.testing.assert_allclose(simulated.external_wrench('tip')[:3], [-15, 0, 0], atol=0.05)

@@ -1,4 +1,4 @@
-"""The shipped robots as their sources derive them: symbols first, numbers beside."""
+"""Symbolic frames of robots as in their sources; a robot without an entry is derived from its URDF."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""The six-joint arm of [arm]: its chain of transforms as printed, every link a cube."""
+"""The six-joint arm of [arm]: the chain of transforms as printed; every link is a cube."""
 
 from ..engine import Engine
 from ..frames import WORLD, Frame, FrameTree
@@ -11,7 +11,7 @@ RX = [[1, 0, 0], [0, 0, -1], [0, 1, 0]]  # Rx(pi / 2)
 RY = [[0, 0, -1], [0, 1, 0], [1, 0, 0]]  # Ry(-pi / 2)
 RZ = [[0, 1, 0], [-1, 0, 0], [0, 0, 1]]  # Rz(-pi / 2)
 
-# What stands before Rz(q_i) in the chain, and the axis along which the link reaches.
+# Rotation before Rz(q_i) in the chain, and the axis along which the link extends.
 TURNS = (IDENTITY, RX, IDENTITY, RY, RZ, RX)
 REACH = ((0, 0, 1), (1, 0, 0), (1, 0, 0), (0, 0, 1), (0, 1, 0), (0, 0, 1))
 

@@ -34,7 +34,7 @@ def frames(engine: Engine) -> FrameTree:
 
 
 def _layout(engine: Engine, q: list[Scalar], L: list[Scalar]):  # type: ignore[no-untyped-def]
-    """Antecedent, axis, rows of iA_j and iP_j of every frame, in the order of the rows."""
+    """Antecedent, axis, rows of iA_j, and iP_j of every frame, in joint order."""
     L1, L2, L3, L4, L5, L6, L7, L8, L9 = L
     c, s = [engine.cos(x) for x in q], [engine.sin(x) for x in q]
     trunk = [
@@ -60,8 +60,8 @@ def _layout(engine: Engine, q: list[Scalar], L: list[Scalar]):  # type: ignore[n
     return [*trunk, left, *arm('l', 3), right, *arm('r', 10)]
 
 
-# Mass [kg], centre of mass [m], and either the edges of a uniform box [m] or xx, yy, zz, xy [kg m2]
-# at the centre of mass of a link of the mass that follows.
+# Mass [kg], centre of mass [m], and either the edges of a uniform box [m], or xx, yy, zz, xy [kg m2] at the
+# centre of mass, published for a link of the mass that follows.
 LINKS = {
     '1': (81.856, (-0.00336451, 0.107572, -0.00636184), (0.7165, 0.71048, 0.3286), None),
     '2': (10.302, (-0.02937, 0.285314, 0.0974926), (0.234, 0.5943, 0.24097), None),

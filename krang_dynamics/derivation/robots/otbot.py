@@ -1,4 +1,4 @@
-"""Otbot: platform, pivot, chassis and two wheels, [otbot] section 2, on wheels that roll."""
+"""Otbot: platform, pivot, chassis and two rolling wheels, [otbot] section 2."""
 
 from ..engine import Engine
 from ..frames import WORLD, Frame, FrameTree, Wheel
@@ -36,7 +36,7 @@ def frames(engine: Engine) -> FrameTree:
         """Ten parameters of a body that moves in the plane, I at its centre of mass."""
         return [m, m * x, m * y, 0, 0, 0, 0, 0, 0, I + m * (x * x + y * y)]  # type: ignore[operator]
 
-    wheel = [0, 0, 0, 0, 0, 0, 0, I_a, 0, 0]  # its mass and yaw are part of the chassis
+    wheel = [0, 0, 0, 0, 0, 0, 0, I_a, 0, 0]  # its mass and yaw inertia are part of the chassis
     tree.frames = {
         'x': slide(0, WORLD, [q[0], 0, r], [1, 0, 0]),
         'y': slide(1, 'x', [0, q[1], 0], [0, 1, 0]),

@@ -1,4 +1,4 @@
-"""The pendubot: an arm about the vertical, a pendulum about the arm, [pendubot]; volts and thetas."""
+"""The pendubot: an arm that turns about the vertical, with a pendulum about the arm, [pendubot]."""
 
 from ..engine import Engine, Scalar
 from ..equations import Equations
@@ -30,7 +30,7 @@ def frames(engine: Engine, numbers: str = 'nominal') -> FrameTree:
     pairs = zip(PARAMETERS, _numbers(THETAS[numbers]), strict=True)
     length, J_1, m_2, MZ_2, XX_2, XZ_2, l_2 = (tree.parameter(name, number) for name, number in pairs)
     arm = [0, 0, 0, 0, 0, 0, 0, 0, 0, J_1]
-    # A rod has XX = YY about its hinge and no ZZ; XZ is what a bent one adds.
+    # A rod has XX = YY about its hinge and no ZZ; a bent rod also has XZ.
     rod = [m_2, 0, 0, MZ_2, XX_2, 0, XZ_2, XX_2, 0, 0]
     z, x = [0, 0, 1], [-1, 0, 0]
     tree.frames = {
@@ -51,7 +51,7 @@ def frames(engine: Engine, numbers: str = 'nominal') -> FrameTree:
 
 
 def in_thetas(tree: FrameTree) -> tuple[dict[Scalar, Scalar], list[Scalar]]:
-    """What to substitute so that equations in N m show theta_1' .. theta_4', and those four symbols.
+    """Substitutions that express equations in N m by theta_1' .. theta_4', and those four symbols.
 
     theta_1' = J_1 + m_2 L^2, theta_2' = XX_2, theta_3' = L MZ_2 - XZ_2, theta_4' = MZ_2.
     """
@@ -70,7 +70,7 @@ def source_equations(equations: Equations) -> list[str]:
     beta = tree.engine.column([symbol('beta_1') * dq[0], symbol('beta_2') * dq[1]])
     torque = (equations.A @ ddq + equations.C @ dq + equations.Q + beta).subs(to_primed)
 
-    # Volts: s times the torque, and k_r k_v dq_1, the back-EMF, on the arm alone.
+    # Volts: s times the torque, plus the back-EMF k_r k_v dq_1 on the arm only.
     s, back_emf = symbol('s'), symbol('k_r') * symbol('k_v')
     thetas = [symbol(f'theta_{i}') for i in range(1, 7)]
     to_volts = {th: theta / s for th, theta in zip(primed, thetas, strict=False)}

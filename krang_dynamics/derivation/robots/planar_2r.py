@@ -1,4 +1,4 @@
-"""The two-link arm of [lecture], in the vertical plane x-z, its joints about -y."""
+"""The two-link arm of [lecture] in the vertical x-z plane, with joints about -y."""
 
 from ..engine import Engine
 from ..frames import WORLD, Frame, FrameTree

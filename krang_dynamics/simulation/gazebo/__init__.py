@@ -1,1 +1,1 @@
-"""Gazebo's files, generated from a robot's own."""
+"""Generation of the files that Gazebo needs for a robot."""

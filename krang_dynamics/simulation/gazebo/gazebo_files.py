@@ -1,7 +1,7 @@
-"""A robot for Gazebo Harmonic and gz_ros2_control, made from its own URDF and robot file."""
+"""All files to run a robot in Gazebo Harmonic with gz_ros2_control, from its URDF and robot file."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,21 +11,22 @@ import yaml
 
 from ...robot.config import ActuatorConfig
 from ...robot.model import Robot
+from ...robot.schema import to_yaml
 from ..planar_base import PlanarBase
 from .gazebo_model import gazebo_urdf, viscous_friction
 from .gazebo_world import STEP, gazebo_world
 
-LATE = 3  # steps of Gazebo after which a state has become a torque
+DELAY = 3  # from a state to the torque computed from it [steps of Gazebo]
 
 
 @dataclass(frozen=True)
 class GazeboSetup:
-    """All that a launch file needs to run a robot in Gazebo; `folder` holds the generated files."""
+    """What a launch file needs to run a robot in Gazebo; `folder` holds the generated files."""
 
     folder: Path
     urdf: str  # text, for robot_description
     effort_joints: tuple[str, ...]  # in the order of effort_controller's commands
-    pose: tuple[float, ...]  # x, y, z [m], roll, pitch, yaw [rad] to spawn it at
+    pose: tuple[float, ...]  # where it is spawned: x, y, z [m], roll, pitch, yaw [rad]
     bridges: tuple[str, ...]  # arguments of ros_gz_bridge's parameter_bridge
 
     @property
@@ -48,7 +49,7 @@ class GazeboSetup:
 def write_gazebo_files(
     robot: Robot, folder: Path, namespace: str = '', wheels_locked: bool = False
 ) -> GazeboSetup:
-    """Write what Gazebo, ros2_control and the package's nodes read; topics are below `namespace`."""
+    """Write the files for Gazebo, ros2_control and the nodes; topics are in `namespace`."""
     joints = effort_joints(robot, wheels_locked)
     prefix = '/' + namespace.strip('/') if namespace.strip('/') else ''
     folder.mkdir(parents=True, exist_ok=True)
@@ -65,14 +66,14 @@ def write_gazebo_files(
 
 
 def effort_joints(robot: Robot, wheels_locked: bool = False) -> tuple[str, ...]:
-    """Joints that get torque, in the order of their drivers: those whose driver's condition holds."""
+    """Joints that are commanded, in the order of their drivers: those whose `only_if` is true or absent."""
     holds = {None: True, 'wheels_locked': wheels_locked}
     joints = (driver.joint for driver in robot.config.actuators if holds.get(driver.only_if, False))
     return tuple(dict.fromkeys(joints))
 
 
 def controllers_yaml(joints: Sequence[str]) -> str:
-    """Parameters of the controller manager, a state broadcaster and a forwarder of torques [N m]."""
+    """Parameters of the controller manager: a joint state broadcaster, and torques [N m] to `joints`."""
     manager = {
         'update_rate': round(1 / STEP),
         'joint_state_broadcaster': {'type': 'joint_state_broadcaster/JointStateBroadcaster'},
@@ -84,20 +85,20 @@ def controllers_yaml(joints: Sequence[str]) -> str:
 
 
 def gazebo_robot_file(robot: Robot, urdf: str) -> str:
-    """The robot file for the nodes that control the robot in Gazebo: the same robot, attached otherwise.
+    """The robot file for the nodes that control the robot in Gazebo.
 
-    One driver per joint, in the joint's own coordinates; odometry of the link that Gazebo reports.
+    It has one driver per joint, in joint coordinates, and odometry of the link that Gazebo reports.
     """
     config = replace(robot.config, urdf=urdf, actuators=_joints_as_drivers(robot))
     if config.rolling and config.odom is not None:
         config = replace(config, odom=replace(config.odom, heading_of=PlanarBase(robot).link))
-    return yaml.safe_dump(_plain(asdict(config)), sort_keys=False)
+    return to_yaml(config)
 
 
 def nodes_yaml(robot: Robot, joints: Sequence[str], wheels_locked: bool) -> str:
-    """Parameters of torque_controller and torque_guard that Gazebo asks for."""
+    """Parameters of torque_controller and torque_guard for Gazebo."""
     common = {'command_unit': 'torque', 'command_joints': list(joints), 'wheels_locked': wheels_locked}
-    # Gazebo lets go of the joints once it gets torques, so there must be some.
+    # Gazebo releases the joints at the first torque command, so the controller must start by itself.
     controller = {**common, 'auto_enable': True}
     if robot.rotor_inertia().any():
         controller['gains.bandwidth'] = rotorless_bandwidth(robot)
@@ -105,15 +106,15 @@ def nodes_yaml(robot: Robot, joints: Sequence[str], wheels_locked: bool) -> str:
 
 
 def rotorless_bandwidth(robot: Robot) -> float:
-    """Bandwidth w [rad/s] of computed torque that joints bear without the rotors J that it reckons with.
+    """Largest stable bandwidth w [rad/s] of computed torque in Gazebo, which does not simulate rotors J.
 
-    Of one joint, sampled at h: (A + h F) v+ = A v - 2 w h (A + J) v_late is stable while
-    2 w (A + J) <= F + A / (LATE h).
+    One joint, sampled at h: (A + h F) v+ = A v - 2 w h (A + J) v_delayed is stable while
+    2 w (A + J) <= F + A / (DELAY h).
     """
     J = np.diag(robot.rotor_inertia())
-    A = 1 / np.diag(np.linalg.inv(robot.mass_matrix(robot.home) - np.diag(J)))  # felt with all others free
+    A = 1 / np.diag(np.linalg.inv(robot.mass_matrix(robot.home) - np.diag(J)))  # with all other joints free
     F = viscous_friction(robot)
-    return float(((F + A / (LATE * STEP)) / (2 * (A + J))).min())
+    return float(((F + A / (DELAY * STEP)) / (2 * (A + J))).min())
 
 
 def _joints_as_drivers(robot: Robot) -> tuple[ActuatorConfig, ...]:
@@ -122,16 +123,9 @@ def _joints_as_drivers(robot: Robot) -> tuple[ActuatorConfig, ...]:
 
 
 def _parameters(**nodes: dict[str, Any]) -> str:
-    """A parameter file that serves in any namespace."""
-    # One dump per node: of equal lists YAML would make an alias, which ROS does not read.
+    """A parameter file that is valid in any namespace."""
+    # One dump per node: PyYAML writes equal lists as aliases, which ROS does not read.
     return ''.join(yaml.safe_dump({f'/**/{node}': {'ros__parameters': p}}) for node, p in nodes.items())
-
-
-def _plain(value: Any) -> Any:
-    """YAML's own kinds: no tuples."""
-    if isinstance(value, dict):
-        return {key: _plain(entry) for key, entry in value.items()}
-    return [_plain(entry) for entry in value] if isinstance(value, (list, tuple)) else value
 
 
 def _spawn_pose(robot: Robot) -> tuple[float, ...]:
@@ -142,7 +136,7 @@ def _spawn_pose(robot: Robot) -> tuple[float, ...]:
 
 
 def _bridges(robot: Robot, prefix: str) -> tuple[str, ...]:
-    """From Gazebo's topics to ROS: its clock, and what the robot's sensors publish."""
+    """Bridges from Gazebo to ROS: the clock, and the topics of the robot's sensors."""
     bridges = ['/clock@rosgraph_msgs/msg/Clock[gz.msgs.Clock']
     if robot.config.imu is not None:
         bridges.append(f'{prefix}/imu@sensor_msgs/msg/Imu[gz.msgs.IMU')

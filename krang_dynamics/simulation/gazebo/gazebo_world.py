@@ -1,4 +1,4 @@
-"""The world that a robot stands in, in Gazebo's format: its gravity, light, and ground for wheels."""
+"""The world around a robot in Gazebo's format (SDF): gravity, light, and ground for wheels."""
 
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element, SubElement
@@ -6,8 +6,8 @@ from xml.etree.ElementTree import Element, SubElement
 from ...robot.model import Robot
 from ..ground import ground_level
 
-STEP = 1e-3  # of Gazebo's physics and of its controllers [s]
-SYSTEMS = {  # what a world needs of gz-sim, by library
+STEP = 1e-3  # period of Gazebo's physics and of its controllers [s]
+SYSTEMS = {  # system plugins of gz-sim, by library
     'gz-sim-physics-system': 'gz::sim::systems::Physics',
     'gz-sim-user-commands-system': 'gz::sim::systems::UserCommands',
     'gz-sim-scene-broadcaster-system': 'gz::sim::systems::SceneBroadcaster',
@@ -42,7 +42,7 @@ SUN = """<light type="directional" name="sun">
   <cast_shadows>true</cast_shadows>
 </light>"""
 
-# Of two touching bodies the smaller coefficient counts, so that wheels and casters decide.
+# Gazebo uses the smaller coefficient of two bodies in contact, so that of the wheel or caster applies.
 GROUND = """<model name="ground">
   <static>true</static>
   <pose>0 0 {level!r} 0 0 0</pose>

@@ -1,4 +1,4 @@
-"""Found values as files that load again."""
+"""Identified values as files that load again."""
 
 from pathlib import Path
 
@@ -23,8 +23,8 @@ def test_a_robot_that_is_written_unchanged_is_the_same_robot(tmp_path):
     (tmp_path / 'models').mkdir()
     urdf, path = tmp_path / 'models' / 'found.urdf', tmp_path / 'found.yaml'
     urdf.write_text(with_inertias(krang, bodies).text)
-    path.write_text(robot_file(config, path, urdf, ['said above']))
-    assert path.read_text().startswith('# said above\n')
+    path.write_text(robot_file(config, path, urdf, ['a comment']))
+    assert path.read_text().startswith('# a comment\n')
     assert 'urdf: models/found.urdf' in path.read_text()
     again = kd.load_robot(path)
     assert again.config.actuators == krang.config.actuators

@@ -1,4 +1,4 @@
-"""What Gazebo is given: the robot's own numbers, in files that Gazebo's parser and ROS accept."""
+"""The files for Gazebo: parameters and robot file that ROS accepts, and Gazebo's own parser."""
 
 import shutil
 import subprocess
@@ -10,7 +10,7 @@ import pinocchio as pin
 import pytest
 import yaml
 from simulation.driving import one_joint
-from simulation.tractor import tractor
+from simulation.gazebo.robots import interfaces, simulated, urdf_of
 
 import krang_dynamics as kd
 from krang_dynamics.simulation.gazebo.gazebo_files import (
@@ -18,80 +18,6 @@ from krang_dynamics.simulation.gazebo.gazebo_files import (
     rotorless_bandwidth,
     write_gazebo_files,
 )
-from krang_dynamics.simulation.gazebo.gazebo_model import CASTER, FAST, gazebo_urdf
-from krang_dynamics.simulation.gazebo.gazebo_world import gazebo_world
-
-# An arm that does not hang on `world`, with another simulator's leavings, a fixed flange and a box in it.
-ARM = """<robot name="arm">
-  <link name="stand"/>
-  <link name="upper"><inertial><origin xyz="0.1 0 0.02" rpy="0.3 0.1 0"/><mass value="2"/>
-    <inertia ixx="0.02" ixy="0.001" ixz="0" iyy="0.03" iyz="0" izz="0.025"/></inertial></link>
-  <link name="flange"><inertial><mass value="0.5"/>
-    <inertia ixx="0.001" ixy="0" ixz="0" iyy="0.001" iyz="0" izz="0.001"/></inertial></link>
-  <link name="tip"/>
-  <joint name="lift" type="revolute"><parent link="stand"/><child link="upper"/>
-    <origin xyz="0 0.1 0.4" rpy="0.2 0 0.5"/><axis xyz="0 0.6 0.8"/>
-    <limit lower="-1" upper="2" effort="20" velocity="3"/><dynamics damping="0.7" friction="0.4"/></joint>
-  <joint name="bolt" type="fixed"><parent link="upper"/><child link="flange"/>
-    <origin xyz="0.3 0 0.1" rpy="0 0.4 0"/></joint>
-  <joint name="end" type="fixed"><parent link="flange"/><child link="tip"/><origin xyz="0 0 0.1"/></joint>
-  <ros2_control name="real" type="system"><hardware><plugin>vendor/Driver</plugin></hardware></ros2_control>
-  <gazebo><plugin filename="libold.so" name="old"/></gazebo>
-</robot>"""
-
-
-def arm():
-    return kd.load_robot(ARM).with_payload('flange', 1.5, (0.1, 0, 0.05), np.diag([0.01, 0.02, 0.015]))
-
-
-MAKERS = {
-    **{name: lambda name=name: kd.load_robot(name) for name in kd.robots()},
-    'tractor': tractor,
-    'arm': arm,
-}
-
-
-@pytest.fixture(params=MAKERS, scope='module')
-def robot(request):
-    return MAKERS[request.param]()
-
-
-@pytest.fixture(scope='module')
-def files(robot, tmp_path_factory):
-    return write_gazebo_files(robot, tmp_path_factory.mktemp(robot.name), 'lab', wheels_locked=True)
-
-
-def urdf_of(robot, joints=None, **options):
-    joints = effort_joints(robot, True) if joints is None else joints
-    return ElementTree.fromstring(gazebo_urdf(robot, joints, 'controllers.yaml', **options))
-
-
-def interfaces(document, kind):
-    """Names by joint."""
-    joints = document.find('ros2_control').iterfind('joint')
-    return {joint.get('name'): [i.get('name') for i in joint.iterfind(kind)] for joint in joints}
-
-
-def simulated(robot):
-    """Joints that are joints in Gazebo: all but those of a base that rolls."""
-    odom = robot.config.odom if robot.config.rolling else None
-    planar = () if odom is None else (odom.x, odom.y, odom.heading)
-    return [name for name in robot.joint_names if name not in planar]
-
-
-# -- ros2_control --------------------------------------------------------------------------------------
-
-
-def test_driven_joints_take_effort_and_passive_ones_only_tell_their_state(robot):
-    document = urdf_of(robot)
-    commands, states = interfaces(document, 'command_interface'), interfaces(document, 'state_interface')
-    assert list(commands) == list(states) == simulated(robot)
-    for name in simulated(robot):
-        is_driven = robot.config.joints[name].driven
-        assert commands[name] == (['effort'] if is_driven else [])
-        assert states[name] == ['position', 'velocity', *(['effort'] if is_driven else [])]
-    assert document.findtext('ros2_control/hardware/plugin') == 'gz_ros2_control/GazeboSimSystem'
-    assert len(document.findall('ros2_control')) == 1
 
 
 def test_krang_s_base_gets_effort_only_with_locked_wheels():
@@ -100,16 +26,6 @@ def test_krang_s_base_gets_effort_only_with_locked_wheels():
     assert effort_joints(krang, False) == krang.joint_names[1:]
     document = urdf_of(krang, effort_joints(krang, False))
     assert interfaces(document, 'command_interface')['base_pitch'] == []
-
-
-def test_effort_is_bounded_by_the_urdf_and_joints_begin_at_home(robot):
-    for joint in urdf_of(robot).find('ros2_control').iterfind('joint'):
-        name = joint.get('name')
-        bounds = [float(p.text) for p in joint.iterfind('command_interface/param')]
-        peak = robot.urdf.joints[name].effort
-        assert bounds == ([-peak, peak] if robot.config.joints[name].driven and np.isfinite(peak) else [])
-        home = float(joint.findtext("state_interface[@name='position']/param"))
-        assert home == robot.home[robot.joint_names.index(name)]
 
 
 def test_torques_are_forwarded_in_the_order_of_the_drivers(robot, files):
@@ -123,19 +39,10 @@ def test_torques_are_forwarded_in_the_order_of_the_drivers(robot, files):
     assert manager['joint_state_broadcaster']['type'] == 'joint_state_broadcaster/JointStateBroadcaster'
 
 
-def test_the_plugin_reads_the_controllers_file_in_the_namespace(files):
-    plugins = ElementTree.fromstring(files.urdf).findall('gazebo/plugin')
-    assert 'old' not in [plugin.get('name') for plugin in plugins]
-    control = plugins[-1]
-    assert control.get('name') == 'gz_ros2_control::GazeboSimROS2ControlPlugin'
-    assert control.findtext('parameters') == str(files.controllers)
-    assert control.findtext('ros/namespace') == '/lab'
-
-
 def test_ros_reads_the_parameter_files(tmp_path):
     pytest.importorskip('rclpy', reason='rclpy is not installed')
     files = write_gazebo_files(kd.load_robot('krang'), tmp_path)
-    # In a process of its own: importing ROS's messages warns.
+    # In a separate process, because importing ROS's messages gives warnings.
     code = """if True:
         import sys, rclpy
         rclpy.init()
@@ -156,9 +63,6 @@ def test_ros_reads_the_parameter_files(tmp_path):
         [sys.executable, '-c', code, *map(str, words)], capture_output=True, text=True, timeout=60
     )
     assert answer.stdout.splitlines() == [' '.join(files.effort_joints)] * 2, answer.stderr
-
-
-# -- the robot that is controlled ------------------------------------------------------------------------
 
 
 def test_controllers_are_told_of_the_same_robot_with_one_driver_per_joint(robot, files):
@@ -207,86 +111,9 @@ def test_otbot_s_heading_is_that_of_the_link_whose_pose_gazebo_reports(tmp_path)
     np.testing.assert_allclose(files.pose, (0, 0, 0.1, 0, 0, 0), atol=1e-15)
 
 
-# -- friction, sensors, world ------------------------------------------------------------------------------
-
-
-def test_friction_is_the_robot_s_at_rest_and_at_the_speed_limit(robot):
-    document = urdf_of(robot)
-    for name in simulated(robot):
-        i = robot.joint_names.index(name)
-        dynamics = document.find(f"joint[@name='{name}']/dynamics")
-        damping, friction = float(dynamics.get('damping')), float(dynamics.get('friction'))
-        speed = np.zeros(robot.nv)
-        speed[i] = min(robot.velocity_limits[i], FAST)
-        torque = damping * speed[i] + friction * np.sign(speed[i])
-        assert torque == pytest.approx(robot.friction_torque(speed)[i], rel=1e-12)
-        # A smooth sign must not become a stiction that the real joint does not have.
-        assert friction == (0 if robot.friction.sign == 'smooth' else robot.friction.coulomb[i])
-
-
-def test_krang_s_inertial_unit_is_mounted_as_its_file_says():
-    krang = kd.load_robot('krang')
-    document = urdf_of(krang, prefix='/lab')
-    sensor = document.find("gazebo[@reference='base']/sensor")
-    pose = [float(word) for word in sensor.findtext('pose').split()]
-    assert (*pose[:3], *pose[3:]) == (0, 0, 0, *krang.config.imu.mount_rpy)
-    assert sensor.findtext('topic') == '/lab/imu'
-    assert sensor.findtext('imu/orientation_reference_frame/localization') == 'ENU'
-    systems = [plugin.get('name') for plugin in ElementTree.fromstring(gazebo_world(krang)).iter('plugin')]
-    assert 'gz::sim::systems::Imu' in systems
-
-
-def test_the_world_has_the_robot_s_gravity_and_a_step_of_a_millisecond():
-    tilted = kd.load_robot('planar_2r', gravity=(0.5, -0.25, -9.7))
-    world = ElementTree.fromstring(gazebo_world(tilted)).find('world')
-    assert [float(word) for word in world.findtext('gravity').split()] == [0.5, -0.25, -9.7]
-    assert float(world.findtext('physics/max_step_size')) == 0.001
-    assert world.find('model') is None  # nothing that an arm on a fixed base could hit
-
-
-@pytest.mark.parametrize('make', [MAKERS['otbot'], tractor], ids=['otbot', 'tractor'])
-def test_wheels_and_caster_stand_on_the_ground(make):
-    robot = make()
-    document = urdf_of(robot)
-    ground = ElementTree.fromstring(gazebo_world(robot)).findtext('world/model/pose')
-    level = float(ground.split()[2])
-    joint = document.find(f"joint[@name='{CASTER}_fixed']")
-    place = np.array([float(word) for word in joint.find('origin').get('xyz').split()])
-    carrier = robot.frame_pose(robot.home, joint.find('parent').get('link'))
-    centres = {CASTER: carrier[:3, :3] @ place + carrier[:3, 3]}
-    for wheel in robot.config.rolling:
-        centres[wheel.link] = robot.frame_pose(robot.home, wheel.link)[:3, 3]
-    for name, centre in centres.items():
-        (sphere,) = document.iterfind(f"link[@name='{name}']/collision/geometry/sphere")
-        assert centre[2] - float(sphere.get('radius')) == pytest.approx(level, abs=1e-12)
-        grip = document.find(f"gazebo[@reference='{name}']")
-        assert float(grip.findtext('mu1')) == float(grip.findtext('mu2')) == (0 if name == CASTER else 1)
-
-
-# -- refused -------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ('old', 'new', 'words'),
-    [
-        ('<mass value="2"/>', '<mass value="0"/>', 'no mass'),
-        ('<axis xyz="0 0.6 0.8"/>', '<axis xyz="0 0 1"/><mimic joint="turn"/>', 'mimics'),
-    ],
-)
-def test_given_what_gazebo_would_change_without_a_word_then_it_is_refused(old, new, words):
-    other = """<link name="wrist"><inertial><mass value="1"/>
-      <inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>
-      <joint name="turn" type="continuous"><parent link="tip"/><child link="wrist"/></joint></robot>"""
-    text = ARM.replace(old, new).replace('</robot>', other)
-    text = text.replace('<joint name="bolt" type="fixed">', '<joint name="bolt" type="continuous">')
-    robot = kd.load_robot(text)
-    with pytest.raises(kd.KrangError, match=words):
-        urdf_of(robot)
-
-
-# -- Gazebo's own parser -----------------------------------------------------------------------------------
-
 SDF = next((tool for tool in ('gz', 'ign') if shutil.which(tool)), None)
+
+
 needs_parser = pytest.mark.skipif(
     SDF is None, reason="Gazebo's parser is not installed; apt install ignition-tools libsdformat-dev"
 )
