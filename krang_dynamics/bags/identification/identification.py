@@ -18,7 +18,7 @@ from ..io.reader import Bag
 from ..validation.filtering import SHORTEST_RUN, Filtering, Motion, low_pass, motions
 from ..validation.recording import Reading, Recording, Window
 from ..validation.validation import Validation, validate
-from . import consistent
+from .consistent_fit import fit_consistent, is_consistent
 from .least_squares import Base, BaseFit, Triangle, base_parameters, fit_base, stacked
 from .model_files import with_friction_and_motors, with_inertias
 from .regressor import Regressor, Unknowns, random_motion
@@ -136,7 +136,7 @@ class Identification:
     def consistent(self) -> int:
         """How many bodies can exist; all, unless rounding spoilt one."""
         bodies = range(0, 10 * self.bodies, 10)
-        return sum(consistent.is_consistent(self.theta[i : i + 10]) for i in bodies)
+        return sum(is_consistent(self.theta[i : i + 10]) for i in bodies)
 
     def rmse(self) -> dict[str, tuple[float, float]]:
         """By joint: RMSE on what was held out, before and after, over all its recordings [N m]."""
@@ -293,7 +293,7 @@ def _fit(regressor: Regressor, triangles: list[Triangle], driven: Mask) -> tuple
         noises = np.maximum([triangle.left(theta) for triangle in triangles], least)
     noises = np.maximum(noises, LEAST_NOISE)
     R, z = stacked(triangles, noises)
-    return *consistent.fit(R, z, prior, spread, len(regressor.bodies), regressor.positive), noises
+    return *fit_consistent(R, z, prior, spread, len(regressor.bodies), regressor.positive), noises
 
 
 def motor_gain(regressor: Regressor, triangle: Triangle, joint: str) -> tuple[float, float]:
