@@ -1,7 +1,7 @@
 """Least squares over parameters that a real robot can have: rigid bodies with mass, friction that dissipates.
 
-The pseudo-inertia of a body is positive definite. Pinocchio's log-Cholesky parameters (Rucker and Wensing, 2022)
-cover exactly those bodies, so an unconstrained least-squares solver is enough.
+The pseudo-inertia of a body is positive definite. Pinocchio's log-Cholesky parameters (Rucker and Wensing,
+2022) cover exactly those bodies, so an unconstrained least-squares solver is enough.
 """
 
 import numpy as np
@@ -34,7 +34,7 @@ def fit_consistent(
     for i, block in enumerate(blocks):
         start[block] = log_cholesky(prior[block])
         shrinkage[4 * i : 4 * i + 4, block] = LOG_DIAGONAL / LOG_SPREAD
-    # scipy's own bounds need ten times as many steps here and end short of the minimum: an active set is used.
+    # An active set for theta >= 0: scipy's bounds take ten times as long and end short of the minimum.
     held = np.zeros(len(prior), dtype=bool)  # at zero
 
     def theta_of(x: Array) -> Array:

@@ -27,7 +27,7 @@ def test_topics_and_types_are_known(bag):
 def test_missing_things_are_named_with_what_there_is(bag, tmp_path):
     with pytest.raises(BagError, match='does not exist'):
         Bag(tmp_path / 'nowhere')
-    with pytest.raises(BagError, match=r'holds no \.mcap or \.db3'):
+    with pytest.raises(BagError, match=r'contains no \.mcap or \.db3'):
         Bag(tmp_path)
     with pytest.raises(BagError, match="did you mean '/joint_states'"):
         next(Bag(bag).read('/joint_state'))

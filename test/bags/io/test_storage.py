@@ -139,5 +139,5 @@ def test_a_database_of_something_else_is_refused(tmp_path):
     with sqlite3.connect(tmp_path / 'a.db3') as connection:
         connection.execute('CREATE TABLE birds (name TEXT)')
     connection.close()
-    with pytest.raises(BagError, match='no rosbag2 database'):
+    with pytest.raises(BagError, match='not a rosbag2 database'):
         Bag(tmp_path / 'a.db3')

@@ -48,7 +48,7 @@ def test_an_existing_folder_is_never_written_to(tmp_path):
 
 
 def test_a_type_that_nobody_knows_is_refused(tmp_path):
-    with BagWriter(tmp_path / 'bag') as writer, pytest.raises(BagError, match='does not know'):
+    with BagWriter(tmp_path / 'bag') as writer, pytest.raises(BagError, match='does not support'):
         writer.write('/x', 'my_msgs/msg/Secret', b'', START)
 
 

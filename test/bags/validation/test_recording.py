@@ -132,7 +132,7 @@ def test_wrong_names_missing_topics_and_missing_effort_are_one_line_each(robot, 
     path = record(tmp_path / 'c', robot.joint_names, t, q, v, v, topic='/a')
     with BagWriter(tmp_path / 'd') as writer:
         writer.write('/said', 'std_msgs/msg/String', b'\0\1\0\0\1\0\0\0\0', START)
-    with pytest.raises(KrangError, match='no topic of type sensor_msgs/msg/JointState; it holds /said'):
+    with pytest.raises(KrangError, match='no topic of type sensor_msgs/msg/JointState; it has /said'):
         opened(tmp_path / 'd', robot)
     with pytest.raises(KrangError, match='not sensor_msgs/msg/JointState'):
         opened(tmp_path / 'd', robot, topic='/said')

@@ -43,8 +43,8 @@ def test_gaps_and_repetitions_are_told(robot, moved, tmp_path):
     q[500], tau[500] = q[499], tau[499]
     _, rest = said(tmp_path, robot, late, q, v, tau, stamps=stamps)
     assert '1 gap(s): 1.5 s after 3.995 s' in rest
-    assert '1 sample(s) have a stamp that came before' in rest
-    assert '1 sample(s) repeat the numbers' in rest
+    assert '1 sample(s) have a repeated stamp' in rest
+    assert '1 sample(s) repeat the values' in rest
 
 
 def test_velocity_in_degrees_is_told(robot, moved, tmp_path):
@@ -79,5 +79,5 @@ def test_currents_taken_for_torques_are_told(tmp_path):
 def test_a_turned_sign_is_told(robot, moved, tmp_path):
     t, q, v, tau = moved
     _, rest = said(tmp_path, robot, t, q, v, tau * [1, -1])
-    assert 'joint_2: effort is -1 times the predicted torque: its sign is turned round' in rest
+    assert 'joint_2: effort is -1 times the predicted torque: its sign is inverted' in rest
     assert 'joint_1' not in rest

@@ -6,8 +6,8 @@ import pytest
 from bags.bagging import record_model
 
 import krang_dynamics as kd
-from krang_dynamics.bags.io import parallel
-from krang_dynamics.bags.io.parallel import Progress, one_thread_each
+from krang_dynamics.bags import parallel
+from krang_dynamics.bags.parallel import Progress, one_thread_each
 from krang_dynamics.bags.validation.filtering import Filtering
 from krang_dynamics.bags.validation.validation import validate
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from krang_dynamics.bags.io.joint_names import hint, renamed
+from krang_dynamics.bags.validation.joint_names import hint, renamed
 from krang_dynamics.errors import BagError
 
 

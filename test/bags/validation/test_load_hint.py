@@ -5,7 +5,7 @@ import pytest
 from bags.bagging import motion
 
 import krang_dynamics as kd
-from krang_dynamics.bags.validation.hints import gravity_columns, load_hint
+from krang_dynamics.bags.validation.load_hint import gravity_columns, load_hint
 
 
 @pytest.fixture(scope='module')
