@@ -1,4 +1,4 @@
-"""Bodies that can exist."""
+"""Physically consistent parameters."""
 
 import numpy as np
 import pinocchio as pin

@@ -1,4 +1,4 @@
-"""Least squares in parts against least squares in one piece."""
+"""Least squares in parts compared with least squares in one piece."""
 
 import numpy as np
 import pytest
@@ -20,7 +20,7 @@ def data():
     return Y, theta, Y @ theta + 0.1 * random.normal(size=500)
 
 
-def test_triangles_add_up_and_tell_the_noise(data):
+def test_added_factors_give_the_solution_and_the_noise(data):
     Y, _, y = data
     triangle = TriangularFactor.of(Y[:3], y[:3])
     triangle.add(TriangularFactor.of(Y[3:], y[3:]))

@@ -1,4 +1,4 @@
-"""Torques along motions against single calls of the robot."""
+"""Torques along motions compared with single-state functions of the robot."""
 
 import numpy as np
 import pytest
