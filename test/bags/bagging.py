@@ -1,11 +1,11 @@
-"""Small helpers of the bags' tests: motions, and recordings of them that are exactly what the model says."""
+"""Helpers of the bag tests: motions, and recordings of them with the torques of the model."""
 
 import numpy as np
 
 from krang_dynamics.bags.io.joint_state_codec import TYPE, encode
 from krang_dynamics.bags.io.writer import BagWriter
 
-START = 1_700_000_000_000_000_000  # ns
+START = 1_700_000_000_000_000_000  # [ns]
 
 
 def motion(robot, duration=10.0, rate=200.0, reach=0.4, frequency=0.3):
@@ -18,13 +18,13 @@ def motion(robot, duration=10.0, rate=200.0, reach=0.4, frequency=0.3):
 
 
 def torques(robot, q, v, a):
-    """What the motors do, friction included, 0 where nothing drives."""
+    """Motor torques, including friction; 0 at passive joints."""
     tau = np.array([robot.inverse_dynamics(*state, friction=True) for state in zip(q, v, a, strict=True)])
     return tau * np.isin(robot.joint_names, robot.actuated_joint_names)
 
 
 def record(path, names, t, q, v, tau, storage='mcap', topic='/joint_states', stamps=None):
-    """A recording of joint states; fields may be empty, `stamps` [ns] replace those of t."""
+    """A recording of joint states; fields may be None, `stamps` [ns] replace those of t."""
     arrivals = START + np.round(1e9 * np.asarray(t)).astype(np.int64)
     stamps = arrivals if stamps is None else stamps
     with BagWriter(path, storage) as writer:
@@ -35,7 +35,7 @@ def record(path, names, t, q, v, tau, storage='mcap', topic='/joint_states', sta
 
 
 def record_model(path, robot, storage='mcap', noise=0.0, **options):
-    """A recording that the robot's own model explains to the noise [N m]."""
+    """A recording with the torques of the robot's model plus noise [N m]."""
     t, q, v, a = motion(robot, **options)
     tau = torques(robot, q, v, a)
     tau = tau + noise * np.random.default_rng(8).normal(size=tau.shape)

@@ -1,4 +1,4 @@
-"""`krang excite`: a motion within limits that makes identification well conditioned, as a Fourier series."""
+"""`krang excite`: a Fourier-series motion within limits for which identification is well conditioned."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,25 +9,25 @@ from ...arrays import Array, Mask
 from ...errors import InputError, KrangError, UnknownNameError
 from ...robot.model import Robot
 from ...text import number, table
-from ..io.parallel import Progress
-from ..validation.filtering import Motion
+from ..parallel import Progress
+from ..validation.filtering import FilteredMotion
 from ..validation.prediction import Predictor
-from .least_squares import Base, base_parameters
+from .least_squares import BaseParameters, base_parameters
 from .regressor import Regressor, Unknowns, random_motion
 
-MARGIN = 0.9  # share of every limit that is used
-POINTS = 150  # of a motion, at which limits and condition are evaluated
-FINE = 2000  # the same for the last word on limits
-TURN = np.pi  # reach of a joint without position limits [rad]
-ROUNDS, STEP = 80, 0.2  # how often amplitudes are lowered, and by how much
+MARGIN = 0.9  # used share of each limit
+POINTS = 150  # samples of a motion for torque limits and condition number
+FINE = 2000  # samples for position and velocity limits
+TURN = np.pi  # amplitude of a joint without position limits [rad]
+ROUNDS, STEP = 80, 0.2  # of the reduction of amplitudes to the torque limits
 
 
 @dataclass(frozen=True)
 class Design:
-    """Duration and rate of the motion, base frequency and number of harmonics, and how hard to search."""
+    """Duration and rate of the motion, base frequency, number of harmonics, and number of trials."""
 
     duration: float = 30.0  # [s]
-    rate: float = 100.0  # of the points that are written [Hz]
+    rate: float = 100.0  # of the written points [Hz]
     frequency: float = 0.1  # [Hz]
     harmonics: int = 5
     tries: int = 300
@@ -39,13 +39,13 @@ class Design:
 
     @property
     def ramp(self) -> float:
-        """Time in which the motion swells from rest, and fades to rest [s]."""
+        """Time in which the amplitude rises from zero, and returns to zero [s]."""
         return min(0.2 * self.duration, 1 / self.frequency)
 
 
 @dataclass(frozen=True)
 class Excitation:
-    """The motion over joint_names (K, n), its condition number, and peak torque against limits."""
+    """The motion over joint_names (K, n) and the condition number of its regressor."""
 
     robot: Robot
     t: Array
@@ -54,10 +54,11 @@ class Excitation:
     a: Array
     torque: Array
     condition: float
-    first: float  # condition number of the first try
+    first: float  # condition number of the first trial
     moved: tuple[str, ...]
 
     def text(self) -> str:
+        """Range, speed and torque per joint, with the limits."""
         robot, rows = self.robot, []
         for j, name in enumerate(robot.joint_names):
             if name in self.moved:
@@ -77,14 +78,14 @@ class Excitation:
         return '\n'.join(
             [
                 f'{robot.name}: {self.t[-1]:.1f} s, condition number {self.condition:.4g} '
-                f'(first try {self.first:.4g})',
+                f'(first trial {self.first:.4g})',
                 *(f'  {line}' for line in table(header, rows)),
-                'Collisions are not looked at: try it in a simulator first.',
+                'Collisions are not checked: run the motion in a simulator first.',
             ]
         )
 
     def csv(self) -> str:
-        """A line per point: time, then position, velocity and acceleration of each joint that moves."""
+        """One line per point: time, then position, velocity and acceleration of each moving joint."""
         columns = [self.robot.joint_names.index(name) for name in self.moved]
         header = ['time', *(f'{kind}.{name}' for kind in ('q', 'v', 'a') for name in self.moved)]
         values = np.column_stack([self.t, self.q[:, columns], self.v[:, columns], self.a[:, columns]])
@@ -106,14 +107,14 @@ class Excitation:
 def excite(
     robot: Robot, design: Design | None = None, locked: Mapping[str, float] | None = None
 ) -> Excitation:
-    """Search for the coefficients that make the condition number least; the same at every run."""
+    """Search for coefficients of least condition number; deterministic."""
     design, locked = design or Design(), locked or {}
     for name in locked:
         if name not in robot.joint_names:
             raise UnknownNameError('joint to lock', name, robot.joint_names)
     if robot.config.rolling:
         raise KrangError(
-            f'{robot.name} rolls: its joints cannot move each for itself, so no motion is designed'
+            f'{robot.name} rolls: its joints cannot move independently, so no motion is designed'
         )
     search = _Search(robot, design, locked)
     return search.run()
@@ -126,7 +127,7 @@ class _Search:
         driven = np.isin(robot.joint_names, robot.actuated_joint_names)
         self.moving = driven & ~np.isin(robot.joint_names, list(locked))
         if not self.moving.any():
-            raise KrangError(f'{robot.name}: no driven joint is left to move')
+            raise KrangError(f'{robot.name}: no driven joint can move; all are locked')
         self._predictor = Predictor(robot)
         self._regressor = Regressor(robot, Unknowns(robot.friction.sign or 'exact'), self.moving, self.moving)
         self._base = self._identifiable()
@@ -136,22 +137,23 @@ class _Search:
             stuck = [
                 n for n, m, r in zip(robot.joint_names, self.moving, self._reach, strict=True) if m and r <= 0
             ]
-            raise KrangError(f'{stuck[0]} begins at its limit and cannot move; --lock it, or change home')
+            raise KrangError(f'{stuck[0]} is at its position limit at home; --lock it, or change home')
         self._coarse = np.linspace(0, design.duration, POINTS)
-        self._share = np.ones(robot.nv)  # of its reach that a joint used last
-        self._caused = self._influence()
+        self._share = np.ones(robot.nv)  # amplitude of each joint in the last trial, relative to its reach
+        self._peak_torque = self._influence()
 
     def run(self) -> Excitation:
+        """Random search."""
         random = np.random.default_rng(2)
         shape = (2, self.design.harmonics, self.robot.nv)
         progress = Progress('searching', self.design.tries)
         coefficients = random.normal(size=shape)
         best = first = self._condition(coefficients)
-        for attempt in range(self.design.tries):
-            # The first third looks around, the rest climbs from the best so far by smaller and smaller steps.
-            look = attempt < self.design.tries // 3
-            step = max(0.05, 1.0 - attempt / self.design.tries)
-            trial = random.normal(size=shape) + (0 if look else coefficients / step)
+        for k in range(self.design.tries):
+            # The first third samples at random, the rest near the best so far with decreasing steps.
+            is_random = k < self.design.tries // 3
+            step = max(0.05, 1.0 - k / self.design.tries)
+            trial = random.normal(size=shape) + (0 if is_random else coefficients / step)
             condition = self._condition(trial)
             if condition < best:
                 best, coefficients = condition, trial / np.abs(trial).max()
@@ -159,40 +161,40 @@ class _Search:
         progress.end()
         if not np.isfinite(best):
             raise KrangError(
-                f'{self.robot.name}: gravity at home leaves no torque to move with; --lock JOINT=VALUE, '
+                f'{self.robot.name}: gravity at home exceeds the effort limits; --lock JOINT=VALUE, '
                 'or change home'
             )
         return self._result(coefficients, first)
 
-    def motion(self, coefficients: Array, t: Array) -> Motion | None:
-        """The series at times t, as large as limits allow; None where gravity leaves no room."""
+    def motion(self, coefficients: Array, t: Array) -> FilteredMotion | None:
+        """The series at times t, as large as the limits allow; None where gravity exceeds effort limits."""
         fitted = self._within_torque(self._within_reach(coefficients))
         return None if fitted is None else self._at(fitted, t)
 
     def _within_reach(self, coefficients: Array) -> Array:
-        """Scaled joint by joint to what position and speed limits allow."""
+        """Scale each joint to its position and velocity limits."""
         dq, dv, _ = self._series(coefficients, np.linspace(0, self.design.duration, FINE))
         peak_q, peak_v = np.abs(dq).max(axis=0), np.abs(dv).max(axis=0)
         scale = np.minimum(self._reach / peak_q, MARGIN * self.robot.velocity_limits / peak_v)
         return np.where(self.moving, coefficients * scale, 0.0)
 
-    def _at(self, coefficients: Array, t: Array) -> Motion:
+    def _at(self, coefficients: Array, t: Array) -> FilteredMotion:
         dq, v, a = self._series(coefficients, t)
-        return Motion(t, np.zeros(len(t), np.int64), self.centre + dq, v, a, np.zeros_like(dq))
+        return FilteredMotion(t, np.zeros(len(t), np.int64), self.centre + dq, v, a, np.zeros_like(dq))
 
     def _influence(self) -> Array:
-        """Peak torque of joint i by motion of joint j alone at full reach, (n, n) [N m]."""
+        """Peak torque of joint i due to motion of joint j alone at full amplitude, (n, n) [N m]."""
         n = self.robot.nv
         full = self._within_reach(np.random.default_rng(3).normal(size=(2, self.design.harmonics, n)))
         still = self._torques(self._at(0 * full, self._coarse))
-        caused = np.zeros((n, n))
+        peak = np.zeros((n, n))
         for j in np.flatnonzero(self.moving):
             alone = np.where(np.arange(n) == j, full, 0.0)
-            caused[:, j] = np.abs(self._torques(self._at(alone, self._coarse)) - still).max(axis=0)
-        return caused
+            peak[:, j] = np.abs(self._torques(self._at(alone, self._coarse)) - still).max(axis=0)
+        return peak
 
     def _within_torque(self, coefficients: Array) -> Array | None:
-        """Scaled until all torques are within limits: those joints most that load the worst joint most."""
+        """Scale down until all torques are within limits; first the joints that load the worst joint most."""
         limits = MARGIN * self.robot.effort_limits
         share = self._share.copy()
         for _ in range(ROUNDS):
@@ -200,20 +202,20 @@ class _Search:
             excess = np.where(self.moving, torque / np.maximum(limits, 1e-12), 0.0)
             worst = int(np.argmax(excess))
             if excess[worst] <= 1:
-                # Others are likely to need about as much: begin there, a little above.
+                # The next trial is likely to need similar amplitudes: it starts a little above.
                 self._share = np.minimum(1.0, 1.1 * share)
                 return coefficients * share
-            load = (self._caused[worst] * share) ** 2
+            load = (self._peak_torque[worst] * share) ** 2
             share *= 1 - STEP * load / max(load.max(), 1e-12)
         self._share = np.ones(self.robot.nv)
         return None
 
-    def _torques(self, motion: Motion) -> Array:
+    def _torques(self, motion: FilteredMotion) -> Array:
         return self._predictor.torques(motion)['friction']
 
     def _series(self, coefficients: Array, t: Array) -> tuple[Array, Array, Array]:
-        """Displacement, velocity and acceleration (K, n) of w(t) sum of sines and cosines."""
-        w, dw, ddw = _swell(t, self.design.duration, self.design.ramp)
+        """Displacement, velocity and acceleration (K, n) of w(t) times a sum of sines and cosines."""
+        w, dw, ddw = _window(t, self.design.duration, self.design.ramp)
         f = df = ddf = np.zeros((len(t), self.robot.nv))
         for k in range(self.design.harmonics):
             omega = 2 * np.pi * self.design.frequency * (k + 1)
@@ -224,7 +226,7 @@ class _Search:
             ddf = ddf - omega**2 * (a * sine + b * cosine)
         return w * f, dw * f + w * df, ddw * f + 2 * dw * df + w * ddf
 
-    def _identifiable(self) -> Base:
+    def _identifiable(self) -> BaseParameters:
         regressor = self._regressor
         names, still = self.robot.joint_names, ~self.moving
         locked = {names[j]: float(self.centre[j]) for j in np.flatnonzero(still)}
@@ -243,7 +245,7 @@ class _Search:
         return float(np.sqrt(eigenvalues[-1] / max(eigenvalues[0], 1e-15)))
 
     def _weights(self) -> Array:
-        """Torques that count as equally large, joint by joint."""
+        """Weight of each joint's equation: its effort limit [N m]."""
         limits = self.robot.effort_limits[self.moving]
         return np.where(np.isfinite(limits) & (limits > 0), limits, 1.0)[:, None]
 
@@ -261,8 +263,8 @@ def _names(robot: Robot, mask: Mask) -> tuple[str, ...]:
     return tuple(name for name, chosen in zip(robot.joint_names, mask, strict=True) if chosen)
 
 
-def _swell(t: Array, duration: float, ramp: float) -> Sequence[Array]:
-    """0 to 1 to 0 with its derivatives, by quintics at both ends: it starts and ends at rest."""
+def _window(t: Array, duration: float, ramp: float) -> Sequence[Array]:
+    """w(t) from 0 to 1 to 0 with quintic ends, so that the motion starts and ends at rest; w, w', w''."""
     s = np.clip(np.minimum(t, duration - t) / ramp, 0, 1)
     toward = np.where(t < duration / 2, 1.0, -1.0) / ramp
     w = s**3 * (10 - 15 * s + 6 * s**2)

@@ -1,4 +1,4 @@
-"""Least squares over recordings of any length: per joint the triangle of [Y y], which adds up."""
+"""Linear least squares over recordings of any length, with one triangular factor of [Y y] per joint."""
 
 from dataclasses import dataclass
 
@@ -7,52 +7,55 @@ from scipy.linalg import qr
 
 from ...arrays import Array, Mask
 
-STRUCTURAL = 1e-9  # relative size below which a column depends on others
+STRUCTURAL = 1e-9  # relative size below which a column depends linearly on others
 
 
 @dataclass
-class Triangle:
-    """R of the QR decomposition of [Y y] for one joint, and the number of its rows so far."""
+class TriangularFactor:
+    """R of the QR decomposition of [Y y] of one joint, and the number of rows of [Y y]."""
 
     R: Array
     count: int
 
     @classmethod
-    def of(cls, Y: Array, y: Array) -> 'Triangle':
+    def of(cls, Y: Array, y: Array) -> 'TriangularFactor':
+        """The factor of [Y y]."""
         return cls(_triangle(np.column_stack([Y, y])), len(y))
 
-    def add(self, other: 'Triangle') -> None:
+    def add(self, other: 'TriangularFactor') -> None:
+        """Add the rows of another factor."""
         self.R = _triangle(np.vstack([self.R, other.R]))
         self.count += other.count
 
-    def scaled(self, gain: float) -> 'Triangle':
-        """With the measured torque times `gain`."""
+    def scaled(self, gain: float) -> 'TriangularFactor':
+        """The factor with y multiplied by `gain`."""
         R = self.R.copy()
         R[:, -1] *= gain
-        return Triangle(_triangle(R), self.count)
+        return TriangularFactor(_triangle(R), self.count)
 
-    def left(self, theta: Array) -> float:
+    def rmse(self, theta: Array) -> float:
         """Root mean square of y - Y theta [N m]."""
         return float(np.linalg.norm(self.R[:, -1] - self.R[:, :-1] @ theta) / np.sqrt(max(self.count, 1)))
 
     def noise(self) -> float:
-        """Standard deviation that no choice of parameters explains [N m]."""
+        """Standard deviation of the residual of the best fit [N m]."""
         Y, y = self.R[:, :-1], self.R[:, -1]
         scale = _norms(Y)
         theta, _, rank, _ = np.linalg.lstsq(Y / scale, y, rcond=1e-10)
-        left = float(np.linalg.norm(y - (Y / scale) @ theta))
-        return left / np.sqrt(max(self.count - int(rank), 1))
+        residual = float(np.linalg.norm(y - (Y / scale) @ theta))
+        return residual / np.sqrt(max(self.count - int(rank), 1))
 
 
 @dataclass(frozen=True)
-class Base:
-    """Combinations of parameters that motion can tell: theta_b + combination @ theta_d."""
+class BaseParameters:
+    """Identifiable combinations of parameters: theta_b + combination @ theta_d."""
 
     independent: list[int]
     dependent: list[int]
     combination: Array
 
     def value(self, theta: Array) -> Array:
+        """Base parameters of theta."""
         return np.asarray(theta[self.independent] + self.combination @ theta[self.dependent])
 
 
@@ -62,38 +65,39 @@ class BaseFit:
 
     value: Array
     deviation: Array
-    condition: float  # with every column scaled to length one
+    condition: float  # with columns of unit length
 
 
-def base_parameters(Y: Array, preferred: Mask) -> Base:
-    """Rank-revealing QR of a rich regressor (rows, p); `preferred` columns are kept before others.
+def base_parameters(Y: Array, preferred: Mask) -> BaseParameters:
+    """Rank-revealing QR of a regressor (rows, p); `preferred` columns become independent before others.
 
-    Columns that are always zero belong to neither set.
+    Columns that are zero belong to neither set.
     """
     scale = _norms(Y)
-    alive = np.flatnonzero(np.abs(Y).max(axis=0, initial=0.0) > 1e-12)
-    # A heavy weight makes pivoting choose the columns that people know: friction and rotors.
-    weight = np.where(preferred[alive], 1e3, 1.0)
-    columns = Y[:, alive] / scale[alive]
+    nonzero = np.flatnonzero(np.abs(Y).max(axis=0, initial=0.0) > 1e-12)
+    # A large weight makes the pivoting choose these columns first.
+    weight = np.where(preferred[nonzero], 1e3, 1.0)
+    columns = Y[:, nonzero] / scale[nonzero]
     _, R, order = qr(columns * weight, mode='economic', pivoting=True)
     diagonal = np.abs(np.diag(R))
     rank = int((diagonal > STRUCTURAL * diagonal[0]).sum())
     chosen, others = np.sort(order[:rank]), np.sort(order[rank:])
     combination = np.linalg.lstsq(columns[:, chosen], columns[:, others], rcond=None)[0]
     combination[np.abs(combination) < 1e-9] = 0.0
-    independent, dependent = alive[chosen], alive[others]
+    independent, dependent = nonzero[chosen], nonzero[others]
     combination = combination * scale[dependent] / scale[independent][:, None]
-    return Base(independent.tolist(), dependent.tolist(), combination)
+    return BaseParameters(independent.tolist(), dependent.tolist(), combination)
 
 
-def stacked(triangles: list[Triangle], noises: Array) -> tuple[Array, Array]:
-    """One triangle of all joints, each weighted by its noise: R (p, p) and z (p,) of |R theta - z|."""
-    rows = np.vstack([t.R / noise for t, noise in zip(triangles, noises, strict=True)])
+def stacked(factors: list[TriangularFactor], noises: Array) -> tuple[Array, Array]:
+    """One factor of all joints, weighted by 1 / noise: R (p, p) and z (p,) of |R theta - z|."""
+    rows = np.vstack([t.R / noise for t, noise in zip(factors, noises, strict=True)])
     R = _triangle(rows)
     return R[:, :-1], R[:, -1]
 
 
-def fit_base(R: Array, z: Array, base: Base) -> BaseFit:
+def fit_base(R: Array, z: Array, base: BaseParameters) -> BaseFit:
+    """Minimise |R theta - z| over the base parameters."""
     columns = R[:, base.independent]
     scale = _norms(columns)
     u, s, vt = np.linalg.svd(columns / scale, full_matrices=False)
@@ -108,6 +112,6 @@ def _triangle(rows: Array) -> Array:
 
 
 def _norms(Y: Array) -> Array:
-    """Length of each column, 1 where it is zero."""
+    """Norm of each column, 1 where it is zero."""
     norms = np.linalg.norm(Y, axis=0)
     return np.where(norms > 0, norms, 1.0)

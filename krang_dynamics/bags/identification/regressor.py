@@ -1,4 +1,4 @@
-"""Torque as a linear function of unknowns: tau = Y(q, v, a) theta, links, rotors, friction and offsets."""
+"""Torque as a linear function of unknown parameters: tau = Y(q, v, a) theta."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,25 +9,25 @@ import pinocchio as pin
 from ...arrays import Array, Mask
 from ...robot.config import Sign
 from ...robot.model import Robot
-from ..validation.filtering import Motion
+from ..validation.filtering import FilteredMotion
 
 INERTIAL = ('m', 'mx', 'my', 'mz', 'ixx', 'ixy', 'iyy', 'ixz', 'iyz', 'izz')  # Pinocchio's order
-TRUST = 0.3  # how far a link may be from its description, relative
-FREE, OFFSET = 10.0, 0.02  # how far friction and offsets may be from what is known, in torques that matter
+TRUST = 0.3  # relative standard deviation of the prior of a link
+FREE, OFFSET = 10.0, 0.02  # standard deviations of the priors of friction and offset [torque scales]
 
 
 @dataclass(frozen=True)
 class Unknowns:
-    """What is looked for beside the links; asymmetric friction takes the place of the offset."""
+    """Friction model to be identified; asymmetric Coulomb friction replaces the offset of the effort."""
 
     sign: Sign = 'exact'
     asymmetric: bool = False
 
 
 class Regressor:
-    """Columns of Y by name, with the values that the robot's description has and how far to trust them.
+    """Columns of Y by name, and the prior of theta: values of the robot's description and their deviations.
 
-    A body is what moves with one joint: links that are fixed to each other cannot be told apart.
+    A body is all links that move with one joint: links fixed to each other cannot be distinguished.
     """
 
     def __init__(self, robot: Robot, unknowns: Unknowns, moving: Mask, measured: Mask) -> None:
@@ -44,7 +44,7 @@ class Regressor:
             prior += body.toDynamicParameters().tolist()
             spread += _spread(body)
         self.inertial = len(names)
-        self.columns: list[tuple[str, int]] = []  # of the rest: kind and joint
+        self.columns: list[tuple[str, int]] = []  # kind and joint of the other columns
         inertia = np.diag(robot.mass_matrix(robot.home))
         rotors, limits = np.diag(robot.rotor_inertia()), _torque_scale(robot)
         for j, name in enumerate(robot.joint_names):
@@ -62,16 +62,16 @@ class Regressor:
                 spread.append(float(max(about, known)))
         self.names = tuple(names)
         self.prior, self.spread = np.array(prior), np.array(spread)
-        # Friction and rotors take energy or hold it; offsets and links have bounds of their own.
+        # Friction and rotor inertia are positive; offsets are free, and bodies have their own constraint.
         self.positive = np.array([False] * self.inertial + [kind != 'offset' for kind, _ in self.columns])
 
     @property
     def rows(self) -> Mask:
-        """Joints whose equations are used: those that move; of a rolling robot those that are driven."""
+        """Joints whose equations are used: all that move; of a rolling robot only the driven ones."""
         return self.measured if self.robot.config.rolling else self.moving
 
-    def matrix(self, motion: Motion) -> Array:
-        """Y of every sample, (K, n, p)."""
+    def matrix(self, motion: FilteredMotion) -> Array:
+        """Y of each sample, (K, n, p)."""
         robot, joints, model = self.robot, self.robot.joint_map, self._model
         q, v, a = motion.q, motion.v, motion.a
         Y = np.zeros((len(q), robot.nv, len(self.names)))
@@ -100,7 +100,7 @@ class Regressor:
         return Y
 
     def value(self, theta: Array, kind: str) -> Array:
-        """The unknowns of one kind over joint_names, 0 where there is none."""
+        """The parameters of one kind over joint_names, 0 where a joint has none."""
         result = np.zeros(self.robot.nv)
         for i, (own, j) in enumerate(self.columns):
             if own == kind:
@@ -108,33 +108,33 @@ class Regressor:
         return result
 
     def _kinds(self, j: int) -> tuple[str, ...]:
-        if not self.measured[j]:  # without a motor there is neither rotor nor a sensor of torque
+        if not self.measured[j]:  # a passive joint has neither a rotor nor a torque measurement
             return ('viscous', 'coulomb')
         if self.unknowns.asymmetric:
             return ('rotor', 'viscous', 'coulomb_forward', 'coulomb_backward')
         return ('rotor', 'viscous', 'coulomb', 'offset')
 
 
-def random_motion(robot: Robot, count: int, locked: Mapping[str, float] | None = None) -> Motion:
-    """States all over the joints' range, which excite whatever can be excited; `locked` joints stand."""
+def random_motion(robot: Robot, count: int, locked: Mapping[str, float] | None = None) -> FilteredMotion:
+    """Random states, which excite every identifiable parameter; `locked` joints stay in place."""
     random = np.random.default_rng(5)
     q, v, a = random.uniform(-np.pi, np.pi, (3, count, robot.nv))
     for name, value in (locked or {}).items():
         j = robot.joint_names.index(name)
         q[:, j], v[:, j], a[:, j] = value, 0.0, 0.0
-    return Motion(np.arange(count, dtype=float), np.arange(count), q, v, a, np.zeros_like(q))
+    return FilteredMotion(np.arange(count, dtype=float), np.arange(count), q, v, a, np.zeros_like(q))
 
 
 def _spread(body: pin.Inertia) -> list[float]:
-    """How far the ten parameters of a body may be off: 30 % of its mass, at its size."""
+    """Standard deviations of the ten parameters: TRUST times the mass, at the radius of gyration."""
     m = body.mass
-    size = float(np.trace(body.inertia)) / 2 / m + float(body.lever @ body.lever)  # radius squared [m2]
+    size = float(np.trace(body.inertia)) / 2 / m + float(body.lever @ body.lever)  # squared [m2]
     size = max(size, 1e-6)
     return [TRUST * x for x in (m, *[m * np.sqrt(size)] * 3, *[m * size] * 6)]
 
 
 def _torque_scale(robot: Robot) -> Array:
-    """A torque that matters to each joint [N m]."""
+    """A typical torque of each joint [N m]."""
     gravity = np.abs(robot.gravity_torque(robot.home)).max(initial=1e-3)
     limits = np.where(np.isfinite(robot.effort_limits), robot.effort_limits, gravity)
     return np.asarray(np.maximum(0.1 * limits, 1e-3 * max(gravity, 1e-3)))

@@ -1,1 +1,1 @@
-"""Recordings as files: rosbag2 storage, messages, joint names."""
+"""rosbag2 files and the messages in them."""

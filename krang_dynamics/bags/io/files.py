@@ -1,4 +1,4 @@
-"""Files that commands write: never over an existing one unless told to, and checked before long work."""
+"""Output files of commands: checked before the work begins; existing ones are replaced only with --force."""
 
 import shutil
 from collections.abc import Iterable
@@ -10,7 +10,7 @@ BAG_FILES = ('.mcap', '.db3', '.yaml')
 
 
 def refuse_existing(paths: Iterable[str | None], force: bool) -> None:
-    """Raise for the first file that exists, or whose folder does not."""
+    """Raise KrangError for the first path that exists, or whose folder does not."""
     for path in paths:
         if path is None:
             continue
@@ -21,18 +21,19 @@ def refuse_existing(paths: Iterable[str | None], force: bool) -> None:
 
 
 def make_way(path: str | Path, force: bool) -> None:
-    """Let a new bag be written here; with `force` an old one goes, but no folder that is none."""
+    """Make sure that a new bag can be written to `path`; `force` deletes an old bag, but no other folder."""
     folder = Path(path)
     if not folder.exists():
         return
     if not force:
         raise KrangError(f'{path} exists already; choose another name, or add --force')
     if not folder.is_dir() or any(entry.suffix not in BAG_FILES for entry in folder.iterdir()):
-        raise KrangError(f'{path} is no bag, so it is not written over; choose another name')
+        raise KrangError(f'{path} is not a bag, so it is not replaced; choose another name')
     shutil.rmtree(folder)
 
 
 def write(path: str | None, text: str) -> None:
+    """Write a text file; without a path do nothing."""
     if path is None:
         return
     try:

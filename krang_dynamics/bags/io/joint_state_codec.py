@@ -165,7 +165,7 @@ class JointStates:
 
 
 def decode(batches: Iterable[Batch]) -> tuple[list[JointStates], Integers]:
-    """Batches of messages as arrays, one entry per list of joints; and arrival times of unreadable ones [ns]."""
+    """Batches of messages as arrays, one entry per list of joints; arrival times of unreadable ones [ns]."""
     parts: list[JointStates] = []
     unreadable: list[int] = []
     for arrival, raw in batches:

@@ -1,4 +1,4 @@
-"""A recording: a rosbag2 folder, or one of its files, of either format."""
+"""A recording: a rosbag2 folder or a single file, in MCAP or sqlite3."""
 
 import re
 from collections.abc import Collection, Iterator
@@ -13,12 +13,12 @@ from ...errors import BagError, suggestion
 from .storage import Batch, Mcap, Message, Sqlite, Storage, Topic
 
 FOREVER = 2**63 - 1
-LATE = 1_000_000_000  # by which messages of a file may be out of order [ns]
+LATE = 1_000_000_000  # largest delay that `in_order` corrects [ns]
 FORMATS: dict[str, type[Storage]] = {'.mcap': Mcap, '.db3': Sqlite}
 
 
 class Bag:
-    """Topics and messages of a recording; `damage` says in a line each what is wrong with its files."""
+    """Topics and messages of a recording; `damage` lists the faults of its files."""
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
@@ -29,18 +29,18 @@ class Bag:
             self.topics |= file.topics
         covered = [file for file in self._files if file.stop > file.start]
         if not self.topics or not covered:
-            raise self._error(['it holds no messages; was anything published while it was recorded?'])
+            raise self._error(['it contains no messages; was anything published while it was recorded?'])
         self.start = min(file.start for file in covered)  # [ns]
         self.stop = max(file.stop for file in covered)  # [ns], after the last message
 
     @property
     def damage(self) -> list[str]:
-        """What is wrong with the files, as far as they have been read."""
+        """Faults of the files, as far as they have been read."""
         return [*self._damage, *(f'{file.path.name}: {what}' for file in self._files for what in file.damage)]
 
     @property
     def duration(self) -> float:
-        """Time that the recording covers [s]."""
+        """Duration of the recording [s]."""
         return (self.stop - self.start) * 1e-9
 
     def messages(self, topics: Collection[str], start: int = 0, stop: int = FOREVER) -> Iterator[Message]:
@@ -50,13 +50,13 @@ class Bag:
                 yield from file.messages(topics, start, stop)
 
     def batches(self, topic: str, start: int = 0, stop: int = FOREVER) -> Iterator[Batch]:
-        """The same of one topic, many messages at once."""
+        """Messages of one topic in start <= t < stop, many at once."""
         for file in self._files:
             if file.start < stop and file.stop > start:
                 yield from file.batches(topic, start, stop)
 
     def read(self, topic: str, start: int = 0, stop: int = FOREVER) -> Iterator[tuple[int, Any]]:
-        """(time of arrival [ns], message) of one topic; messages that cannot be decoded are left out."""
+        """(time of arrival [ns], message) of one topic; messages that cannot be decoded are skipped."""
         if topic not in self.topics:
             raise self.missing_topic(topic)
         for _, time, data in self.messages((topic,), start, stop):
@@ -68,12 +68,12 @@ class Bag:
         """A message from its CDR; None, and a note, where it cannot be decoded."""
         try:
             return self._types.deserialize_cdr(data, self.topics[topic].type)
-        except Exception as error:  # damaged bytes fail in any way
-            self._note(f'{topic}: a message cannot be decoded ({type(error).__name__}) and was left out')
+        except Exception as error:  # rosbags raises any type of error on damaged bytes
+            self._note(f'{topic}: a message cannot be decoded ({type(error).__name__}) and was skipped')
             return None
 
     def in_order(self, topics: Collection[str]) -> Iterator[Message]:
-        """The same as `messages`, in the order of arrival; what is late by more than LATE comes as it can."""
+        """`messages` sorted by arrival; messages that are late by more than LATE keep their place."""
         waiting: list[tuple[int, int, str, bytes]] = []
         for count, (topic, time, data) in enumerate(self.messages(topics)):
             heappush(waiting, (time, count, topic, data))
@@ -83,7 +83,7 @@ class Bag:
             yield _entry(heappop(waiting))
 
     def of_type(self, type_: str) -> list[str]:
-        """Topics of a message type."""
+        """Names of the topics of a message type."""
         return [topic.name for topic in self.topics.values() if topic.type == type_]
 
     def missing_topic(self, topic: str) -> BagError:
@@ -91,7 +91,7 @@ class Bag:
 
     @cached_property
     def _types(self) -> Any:
-        """The message types of ROS 2, and those that the recording brings itself."""
+        """The message types of ROS 2, and those whose definition is in the recording."""
         from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 
         types = get_typestore(Stores.ROS2_JAZZY)
@@ -122,31 +122,33 @@ class Bag:
         return files
 
     def _paths(self) -> list[Path]:
-        """The files of a folder in their order, as the metadata name them, or as they lie there."""
-        there = [path for path in self.path.iterdir() if path.suffix in FORMATS]
-        there.sort(key=lambda path: [int(part) if part.isdigit() else part for part in _parts(path.name)])
+        """The files of the folder, in the order of metadata.yaml, or sorted by name without it."""
+        present = [path for path in self.path.iterdir() if path.suffix in FORMATS]
+        present.sort(key=lambda path: [int(part) if part.isdigit() else part for part in _parts(path.name)])
         try:
             data = yaml.safe_load((self.path / 'metadata.yaml').read_text(encoding='utf-8'))
             information = data['rosbag2_bagfile_information']
             named = [self.path / Path(name).name for name in information['relative_file_paths']]
         except (OSError, ValueError, yaml.YAMLError, KeyError, TypeError):
-            if there:
+            if present:
                 self._note('metadata.yaml is missing or damaged; the files were read without it')
-            named = there
+            named = present
         if any(path.suffix == '.zstd' for path in named):
-            raise BagError(f'{self.path}: its files are compressed; unpack them first: zstd -d {named[0]}')
+            raise BagError(
+                f'{self.path}: its files are compressed; decompress them first: zstd -d {named[0]}'
+            )
         for path in named:
             if not path.exists():
                 self._note(f'{path.name} is missing')
-        found = [path for path in named if path.exists()] or there
+        found = [path for path in named if path.exists()] or present
         if not found:
             raise BagError(
-                f'{self.path}: holds no .mcap or .db3 file; give the folder of a rosbag2 recording'
+                f'{self.path}: contains no .mcap or .db3 file; give the folder of a rosbag2 recording'
             )
         return found
 
     def _error(self, problems: list[str]) -> BagError:
-        return BagError(f'{self.path}: nothing can be read of it: {"; ".join([*self._damage, *problems])}')
+        return BagError(f'{self.path}: it cannot be read: {"; ".join([*self._damage, *problems])}')
 
     def _note(self, what: str) -> None:
         if what not in self._damage:

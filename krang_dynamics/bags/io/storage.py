@@ -1,6 +1,6 @@
-"""The two file formats of rosbag2, read so that a file whose end is missing gives what it has.
+"""The two file formats of rosbag2, MCAP and sqlite3, also of files that are truncated or damaged.
 
-rosbags refuses such a file whole. Here every chunk, or row, stands for itself.
+rosbags refuses such a file. Here every chunk (MCAP) or row (sqlite3) is read independently of the others.
 """
 
 import sqlite3
@@ -27,12 +27,12 @@ MESSAGE_HEAD = struct.Struct('<HIQQ')  # channel, sequence, log time, publish ti
 CHUNK_HEAD = struct.Struct('<QQQI')  # first and last log time, size, checksum
 
 
-LOOSE_RUN = 1 << 20  # how many bytes of messages outside chunks are read at once
+LOOSE_RUN = 1 << 20  # bytes of messages outside chunks that are read at once
 
 
 @dataclass(frozen=True)
 class Topic:
-    """A topic of a recording; `definition` is the text of its message type, where the file has it."""
+    """A topic of a recording; `definition` is the .msg text of its type, empty where the file has none."""
 
     name: str
     type: str
@@ -40,7 +40,7 @@ class Topic:
 
 
 class Storage(ABC):
-    """One file: its topics, the time that it covers [ns], and what is wrong with it."""
+    """One file: its topics, its time span start <= t < stop [ns], and its faults."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -50,10 +50,10 @@ class Storage(ABC):
 
     @abstractmethod
     def messages(self, topics: Collection[str], start: int, stop: int) -> Iterator[Message]:
-        """Messages that arrived in start <= t < stop [ns], nearly in order; damage ends or shortens them."""
+        """Messages that arrived in start <= t < stop [ns], nearly in order; damaged parts are skipped."""
 
     def batches(self, topic: str, start: int, stop: int) -> Iterator[Batch]:
-        """The messages of one topic, many at once."""
+        """Messages of one topic, many at once."""
         yield from batched((time, data) for _, time, data in self.messages((topic,), start, stop))
 
     def _note(self, what: str) -> None:
@@ -62,7 +62,7 @@ class Storage(ABC):
 
 
 def batched(messages: Iterable[tuple[int, bytes]]) -> Iterator[Batch]:
-    """Messages with their times of arrival [ns], by length."""
+    """Messages with their times of arrival [ns], grouped by length."""
     groups: dict[int, tuple[list[int], list[bytes]]] = {}
     for time, data in messages:
         times, bodies = groups.setdefault(len(data), ([], []))
@@ -73,7 +73,7 @@ def batched(messages: Iterable[tuple[int, bytes]]) -> Iterator[Batch]:
 
 
 class Chunk(NamedTuple):
-    """A piece of an MCAP file: the times that it covers [ns] and where it is; loose: records as they are."""
+    """Part of an MCAP file: its time span [ns] and its place; `loose`: plain records outside a chunk."""
 
     first: int
     last: int
@@ -83,7 +83,7 @@ class Chunk(NamedTuple):
 
 
 class Mcap(Storage):
-    """MCAP: chunks of messages, each with the times that it covers, found by walking along its records."""
+    """MCAP: chunks of messages, found by reading the records in sequence, without the summary at the end."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
@@ -92,9 +92,9 @@ class Mcap(Storage):
         self._chunks: list[Chunk] = []
         with path.open('rb') as file:
             if file.read(8) != MAGIC:
-                raise BagError(f'{path}: is no MCAP file')
-            self._walk(file)
-        if not self.topics and self._chunks:  # channels live in chunks where the summary is missing
+                raise BagError(f'{path}: is not an MCAP file')
+            self._scan(file)
+        if not self.topics and self._chunks:  # without a summary, the channels are only in the chunks
             for _ in self.messages((), 0, 0):
                 pass
         if self._chunks:
@@ -107,7 +107,7 @@ class Mcap(Storage):
 
     def batches(self, topic: str, start: int, stop: int) -> Iterator[Batch]:
         for records in self._records(start, stop):
-            batch = self._even(records, topic)
+            batch = self._uniform(records, topic)
             if batch is None:
                 messages = self._of_records(records, (topic,), start, stop)
                 yield from batched((time, data) for _, time, data in messages)
@@ -117,17 +117,17 @@ class Mcap(Storage):
             yield (times, bodies) if inside.all() else (times[inside], bodies[inside])
 
     def _records(self, start: int, stop: int) -> Iterator[bytes]:
-        """What the chunks hold that have a part in start <= t < stop [ns]."""
-        learn = not self.topics
+        """Records of the chunks that overlap start <= t < stop [ns]."""
+        read_all = not self.topics
         with self.path.open('rb') as file:
             for chunk in sorted(self._chunks):
-                if learn or (chunk.first < stop and chunk.last >= start):
+                if read_all or (chunk.first < stop and chunk.last >= start):
                     file.seek(chunk.offset)
                     data = file.read(chunk.length)
-                    yield data if chunk.loose else self._unpacked(data, chunk.offset)
+                    yield data if chunk.loose else self._uncompressed(data, chunk.offset)
 
-    def _even(self, data: bytes, topic: str) -> Batch | None:
-        """The messages of a chunk at once where all are of one topic and length; None where they are not."""
+    def _uniform(self, data: bytes, topic: str) -> Batch | None:
+        """All messages of a chunk at once; None unless they are of one topic and one length."""
         position, opcode, length = 0, 0, 0
         while position + RECORD.size <= len(data):
             opcode, length = RECORD.unpack_from(data, position)
@@ -146,8 +146,8 @@ class Mcap(Storage):
         times = np.ascontiguousarray(records[:, 15:23]).view('<u8')[:, 0].astype(np.int64)
         return times, records[:, head:]
 
-    def _walk(self, file: BinaryIO) -> None:
-        """Notice chunks and channels up to the end of the file, or to where it is torn."""
+    def _scan(self, file: BinaryIO) -> None:
+        """Find chunks and channels up to the end of the file, or to where it is truncated."""
         size = file.seek(0, 2)
         position = file.seek(8)
         while position < size:
@@ -172,11 +172,11 @@ class Mcap(Storage):
                 _, _, time, _ = MESSAGE_HEAD.unpack(file.read(MESSAGE_HEAD.size))
                 self._add_loose(time, begin - RECORD.size, RECORD.size + length)
             elif not 0 < opcode < 0x10:
-                self._note(f'no record begins at byte {begin}')
+                self._note(f'no valid record at byte {begin}')
                 return
 
     def _add_loose(self, time: int, offset: int, length: int) -> None:
-        """A message outside chunks joins the run of such messages before it."""
+        """Append a message outside chunks to the run of such messages before it."""
         last = self._chunks[-1] if self._chunks else None
         if last and last.loose and last.offset + last.length == offset and last.length < LOOSE_RUN:
             first, latest = min(last.first, time), max(last.last, time)
@@ -184,18 +184,18 @@ class Mcap(Storage):
         else:
             self._chunks.append(Chunk(time, time, offset, length, True))
 
-    def _unpacked(self, data: bytes, offset: int) -> bytes:
-        """The records of a chunk; of a torn one those that are there."""
+    def _uncompressed(self, data: bytes, offset: int) -> bytes:
+        """The records of a chunk; those before the cut where it is truncated."""
         _, _, size, checksum = CHUNK_HEAD.unpack_from(data)
         begin = CHUNK_HEAD.size + 4 + struct.unpack_from('<I', data, CHUNK_HEAD.size)[0] + 8
         compression = data[CHUNK_HEAD.size + 4 : begin - 8].decode('ascii', 'replace')
-        (packed,) = struct.unpack_from('<Q', data, begin - 8)
-        if len(data) - begin < packed:
-            return _torn(data[begin:], compression)
+        (compressed,) = struct.unpack_from('<Q', data, begin - 8)
+        if len(data) - begin < compressed:
+            return _decompress_part(data[begin:], compression)
         try:
-            return _whole(data[begin : begin + packed], compression, size, checksum)
-        except Exception as error:  # every decompressor has errors of its own
-            self._note(f'the chunk at byte {offset} is damaged ({error}) and was left out')
+            return _decompress(data[begin : begin + compressed], compression, size, checksum)
+        except Exception as error:  # each decompressor has its own errors
+            self._note(f'the chunk at byte {offset} is damaged ({error}) and was skipped')
             return b''
 
     def _of_records(self, data: bytes, topics: Collection[str], start: int, stop: int) -> Iterator[Message]:
@@ -218,7 +218,7 @@ class Mcap(Storage):
             position = following
 
     def _describe(self, opcode: int, data: bytes) -> None:
-        """Learn a schema or a channel."""
+        """Store a schema or a channel."""
         try:
             (number,) = struct.unpack_from('<H', data)
             if opcode == SCHEMA:
@@ -230,17 +230,17 @@ class Mcap(Storage):
                 self._channels[number] = topic
                 self.topics[topic] = Topic(topic, schema, definition)
         except (struct.error, UnicodeDecodeError):
-            self._note('a description of a topic is damaged')
+            self._note('the description of a topic is damaged')
 
 
-def _whole(data: bytes, compression: str, size: int, checksum: int) -> bytes:
+def _decompress(data: bytes, compression: str, size: int, checksum: int) -> bytes:
     from rosbags.rosbag2.storage_mcap import decompress
 
     return bytes(decompress(data, compression, size, checksum))
 
 
-def _torn(data: bytes, compression: str) -> bytes:
-    """What can be unpacked of the beginning of a chunk."""
+def _decompress_part(data: bytes, compression: str) -> bytes:
+    """Decompress the beginning of a truncated chunk as far as possible."""
     if compression == '':
         return data
     try:
@@ -249,7 +249,7 @@ def _torn(data: bytes, compression: str) -> bytes:
 
             return bytes(LZ4FrameDecompressor().decompress(data))
         return bytes(_zstd().ZstdDecompressor().decompress(data))
-    except Exception:  # nothing of it can be read
+    except Exception:  # nothing can be decompressed
         return b''
 
 
@@ -271,7 +271,7 @@ def _strings(data: bytes, position: int, count: int) -> list[str]:
 
 
 class Sqlite(Storage):
-    """sqlite3: a table of topics and one of messages."""
+    """sqlite3: a table of topics and a table of messages."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
@@ -279,7 +279,7 @@ class Sqlite(Storage):
             try:
                 rows = connection.execute('SELECT id, name, type FROM topics ORDER BY id').fetchall()
             except sqlite3.DatabaseError as error:
-                raise BagError(f'{path}: is no rosbag2 database: {error}') from None
+                raise BagError(f'{path}: is not a rosbag2 database: {error}') from None
             self._numbers = {name: number for number, name, _ in rows}
             definitions = self._definitions(connection)
             self.topics = {name: Topic(name, type_, definitions.get(type_, '')) for _, name, type_ in rows}
@@ -298,22 +298,22 @@ class Sqlite(Storage):
             'SELECT topic_id, timestamp, data FROM messages '
             f'WHERE timestamp >= ? AND timestamp < ? AND topic_id IN ({marks})'
         )
-        # A damaged index must not hide the rows: without ORDER BY the table itself is read.
+        # A damaged index hides rows: the table itself is read, which excludes ORDER BY.
         query += '' if self.damage else ' ORDER BY timestamp'
         with closing(self._connect()) as connection:
             if self.damage:
                 query = query.replace('messages', 'messages NOT INDEXED')
             try:
                 for number, time, data in connection.execute(query, (start, stop, *names)):
-                    if isinstance(data, bytes):  # a torn page reads as NULL
+                    if isinstance(data, bytes):  # a missing page reads as NULL
                         yield names[number], time, data
             except sqlite3.DatabaseError as error:
                 self._note(str(error))
 
     def _connect(self) -> sqlite3.Connection:
         connection = sqlite3.connect(f'file:{self.path}?immutable=1', uri=True)
-        # Without this, a file that is shorter than it says is refused whole. Nothing is written.
-        with suppress(sqlite3.DatabaseError):  # what is no database says so when it is asked for more
+        # Otherwise sqlite refuses a truncated file. Nothing is written.
+        with suppress(sqlite3.DatabaseError):  # a file that is no database fails at the first query
             connection.execute('PRAGMA writable_schema = ON')
         return connection
 
@@ -322,12 +322,12 @@ class Sqlite(Storage):
         try:
             query = 'SELECT topic_type, encoded_message_definition FROM message_definitions'
             return dict(connection.execute(query).fetchall())
-        except sqlite3.DatabaseError:  # files before Iron have no such table
+        except sqlite3.DatabaseError:  # the table exists since Iron
             return {}
 
     @staticmethod
     def _span(connection: sqlite3.Connection) -> tuple[int | None, int | None]:
-        """First and last time of the rows that can be read."""
+        """First and last time of the readable rows [ns]."""
         low: int | None = None
         high: int | None = None
         try:

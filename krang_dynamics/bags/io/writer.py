@@ -1,4 +1,4 @@
-"""Recordings in the making: rosbag2 folders that `ros2 bag info` and `ros2 bag play` accept."""
+"""Writes rosbag2 folders that `ros2 bag info` and `ros2 bag play` accept."""
 
 from functools import cache
 from pathlib import Path
@@ -12,7 +12,7 @@ METADATA_VERSION: Literal[9] = 9  # Jazzy's
 
 @cache
 def prepare() -> Any:
-    """Load rosbags and its message types, which takes a moment, once."""
+    """Load rosbags and its message types; only the first call takes time."""
     import rosbags.rosbag2  # noqa: F401
     from rosbags.typesys import Stores, get_typestore
 
@@ -20,17 +20,17 @@ def prepare() -> Any:
 
 
 class BagWriter:
-    """Writes CDR messages into a new folder; a context manager that closes the bag whatever happens.
+    """Writes CDR messages into a new folder; a context manager that also closes the bag after an exception.
 
-    rosbags itself would drop what it has not yet written when an exception passes, a ^C say.
+    rosbags' own context manager discards unwritten messages in that case, for example after ^C.
     """
 
     def __init__(self, path: str | Path, storage: Literal['mcap', 'sqlite3'] = 'mcap') -> None:
         from rosbags.rosbag2 import StoragePlugin, Writer
 
         self.path = Path(path)
-        self.count = 0  # messages so far
-        self.size = 0  # their bytes
+        self.count = 0  # messages written
+        self.size = 0  # bytes of these messages
         if self.path.exists():
             raise BagError(f'{path}: exists already; choose another name')
         plugins = {'mcap': StoragePlugin.MCAP, 'sqlite3': StoragePlugin.SQLITE3}
@@ -43,15 +43,15 @@ class BagWriter:
             raise BagError(f'{path}: cannot be written: {error.strerror}') from error
 
     def add_topic(self, topic: str, type_name: str, qos: Any = ()) -> None:
-        """Announce a topic, with the profiles (rosbags' Qos) that its publishers offer."""
+        """Add a topic, with the QoS profiles (rosbags' Qos) that its publishers offer."""
         if type_name not in self._types.types:
-            raise BagError(f'{self.path}: {topic} has the type {type_name!r}, which rosbags does not know')
+            raise BagError(f'{self.path}: {topic} has the type {type_name!r}, which rosbags does not support')
         self._connections[topic] = self._writer.add_connection(
             topic, type_name, typestore=self._types, offered_qos_profiles=qos
         )
 
     def write(self, topic: str, type_name: str, data: bytes, stamp: int) -> None:
-        """Add one message, already in CDR, that arrived at `stamp` [ns]."""
+        """Add one serialized (CDR) message that arrived at `stamp` [ns]."""
         if topic not in self._connections:
             self.add_topic(topic, type_name)
         self._writer.write(self._connections[topic], stamp, data)
@@ -59,7 +59,7 @@ class BagWriter:
         self.size += len(data)
 
     def write_message(self, topic: str, message: Any, stamp: int) -> None:
-        """Add one message of rosbags' own types."""
+        """Add one message object of rosbags' types."""
         type_name = message.__msgtype__
         self.write(topic, type_name, bytes(self._types.serialize_cdr(message, type_name)), stamp)
 

@@ -1,1 +1,1 @@
-"""Measured torque against the model."""
+"""Measured torque compared with the model."""

@@ -1,4 +1,4 @@
-"""From samples to motion: runs without gaps, zero-phase low pass on all signals alike, accelerations."""
+"""Samples split at gaps, filtered by the same zero-phase low pass on all signals, and differentiated."""
 
 from dataclasses import dataclass
 from itertools import pairwise
@@ -9,18 +9,18 @@ from scipy.signal import butter, sosfiltfilt
 
 from ...arrays import Array, Integers, Mask
 from ...errors import BagError
-from .recording import Samples
+from .recording import RecordedSamples
 
 ORDER = 2
-SETTLING = 2.5  # periods of the cutoff that are dropped at each end of a run
+SETTLING = 2.5  # dropped at each end of a run [periods of the cutoff frequency]
 GAP_PERIODS, SHORTEST_GAP = 5.0, 0.05  # a gap is longer than both [periods, s]
-JITTER = 0.1  # relative spread of the period above which samples are brought to an even rate
+JITTER = 0.1  # relative spread of the period above which samples are interpolated to a constant rate
 SHORTEST_RUN = 20  # samples
 
 
 @dataclass(frozen=True)
 class Filtering:
-    """Cutoff [Hz] of the low pass, None for none, and what the acceleration is made from."""
+    """Cutoff of the low pass [Hz], None: no filter; and the signal whose derivative is the acceleration."""
 
     cutoff: float | None = None
     acceleration: Literal['velocity', 'position'] = 'velocity'
@@ -31,10 +31,11 @@ class Filtering:
 
     @property
     def settling(self) -> float:
-        """Time at each end of a run that the filter spoils [s]."""
+        """Time at each end of a run in which the filter has not settled [s]."""
         return SETTLING / self.cutoff if self.cutoff else 0.0
 
     def describe(self) -> str:
+        """One line for reports."""
         low_pass = (
             f'zero-phase Butterworth low pass of order {ORDER} at {self.cutoff:g} Hz on position, velocity '
             f'and effort, {self.settling:.3g} s dropped at each end'
@@ -46,53 +47,56 @@ class Filtering:
 
 
 @dataclass(frozen=True)
-class Motion:
-    """A run at an even rate: t [s], and q, v, a, effort (K, n) in rad, s and N m."""
+class FilteredMotion:
+    """A run at a constant rate: t [s], and q, v, a, effort (K, n) in rad (m), s and N m (N)."""
 
     t: Array
-    arrival: Integers
+    arrival: Integers  # [ns]
     q: Array
     v: Array
     a: Array
     effort: Array
 
-    def between(self, start: int, stop: int) -> 'Motion':
+    def between(self, start: int, stop: int) -> 'FilteredMotion':
         """The samples that arrived in start <= t < stop [ns]."""
         return self._rows(slice(*np.searchsorted(self.arrival, (start, stop)).tolist()))
 
-    def every(self, step: int) -> 'Motion':
+    def every(self, step: int) -> 'FilteredMotion':
+        """Every `step`-th sample."""
         return self._rows(slice(None, None, step))
 
-    def _rows(self, rows: slice) -> 'Motion':
-        return Motion(
+    def _rows(self, rows: slice) -> 'FilteredMotion':
+        return FilteredMotion(
             self.t[rows], self.arrival[rows], self.q[rows], self.v[rows], self.a[rows], self.effort[rows]
         )
 
 
 def gaps(t: Array) -> Mask:
-    """Where the time to the next sample is a gap."""
+    """For each sample but the last: whether a gap follows."""
     steps = np.diff(t)
     if not len(steps):
         return np.zeros(0, dtype=bool)
     return np.asarray(steps > max(GAP_PERIODS * float(np.median(steps)), SHORTEST_GAP))
 
 
-def motions(samples: Samples, filtering: Filtering) -> list[Motion]:
-    """The runs between gaps, filtered; runs too short to filter are left out."""
+def filtered_motions(samples: RecordedSamples, filtering: Filtering) -> list[FilteredMotion]:
+    """The filtered runs between gaps; runs that are too short to filter are dropped."""
     edges = [0, *(np.flatnonzero(gaps(samples.t)) + 1).tolist(), len(samples.t)]
     runs = (samples.part(begin, end) for begin, end in pairwise(edges))
     found = (_motion(run, filtering) for run in runs if len(run.t) >= SHORTEST_RUN)
     return [motion for motion in found if motion is not None]
 
 
-def _motion(run: Samples, filtering: Filtering) -> Motion | None:
+def _motion(run: RecordedSamples, filtering: Filtering) -> FilteredMotion | None:
     period = float(np.median(np.diff(run.t)))
     t, arrival, q, v, effort = _even(run, period)
     if np.isnan(v).any():
         v = np.where(np.isnan(v), np.gradient(q, period, axis=0), v)
     if filtering.cutoff:
         if filtering.cutoff * 2 >= 1 / period:
-            raise BagError(f'--cutoff {filtering.cutoff:g} Hz is above half the rate, {0.5 / period:.4g} Hz')
+            raise BagError(
+                f'--cutoff {filtering.cutoff:g} Hz is above half the sample rate, {0.5 / period:.4g} Hz'
+            )
         q, v, effort = low_pass(np.stack([q, v, effort]), filtering.cutoff, 1 / period)
     if filtering.acceleration == 'velocity':
         a = np.gradient(v, period, axis=0)
@@ -102,18 +106,21 @@ def _motion(run: Samples, filtering: Filtering) -> Motion | None:
     rows = slice(drop, len(t) - drop)
     if len(t) <= 2 * drop:
         return None
-    return Motion(t[rows], arrival[rows], q[rows], v[rows], a[rows], effort[rows])
+    return FilteredMotion(t[rows], arrival[rows], q[rows], v[rows], a[rows], effort[rows])
 
 
 def low_pass(x: Array, cutoff: float, rate: float) -> Array:
-    """Zero-phase filter along the last axis but one; sections, as a polynomial would lose digits."""
+    """Zero-phase Butterworth filter along the last axis but one.
+
+    Second-order sections: transfer-function coefficients are inaccurate at low cutoffs.
+    """
     sections = butter(ORDER, cutoff, fs=rate, output='sos')
-    rows = np.ascontiguousarray(np.swapaxes(x, -1, -2))  # along memory is twice as fast
+    rows = np.ascontiguousarray(np.swapaxes(x, -1, -2))  # filtering contiguous rows is twice as fast
     return np.swapaxes(sosfiltfilt(sections, rows, axis=-1), -1, -2)
 
 
-def _even(run: Samples, period: float) -> tuple[Array, Integers, Array, Array, Array]:
-    """The run at an even rate: as it is, or interpolated where the period varies."""
+def _even(run: RecordedSamples, period: float) -> tuple[Array, Integers, Array, Array, Array]:
+    """The run at a constant rate: unchanged, or interpolated where the period varies."""
     if np.diff(run.t).std() <= JITTER * period:
         return run.t, run.arrival, run.q, run.v, run.effort
     t = np.arange(run.t[0], run.t[-1] + 1e-9, period)

@@ -1,4 +1,4 @@
-"""Reports: one HTML file each, with its plots inside."""
+"""Reports as one HTML file each, with embedded plots."""
 
 import base64
 import html
@@ -22,56 +22,58 @@ COLOURS = {'measured': '#222', 'predicted': '#d62728', 'gravity': '#9ecae1', 'be
 
 
 def validation_html(result: Validation) -> str:
-    """The whole report of `krang validate`."""
-    head = f'{result.robot} against {result.bag}'
+    """The report of `krang validate`."""
+    head = f'Validation of {result.robot} on {result.bag}'
     parts = [
         f'<p>{_text(result.topic)}, {result.duration:.1f} s. {_text(result.filtering)}.</p>',
         *(f'<p class="warning">{_text(hint)}</p>' for hint in result.hints),
-        '<h2>The recording</h2>',
+        '<h2>Recording</h2>',
         _lines(result.check),
-        '<h2>Measured against predicted torque</h2>',
+        '<h2>Measured and predicted torque</h2>',
         *(
             f'<h3>{title}</h3>' + _figures(result, level)
             for level, title in (
-                ('gravity', 'Gravity alone'),
+                ('gravity', 'Gravity only'),
                 ('inverse_dynamics', 'Inverse dynamics'),
                 ('rotor', 'With rotor inertia'),
-                ('friction', 'With friction: the whole model'),
+                ('friction', 'With friction: the full model'),
             )
         ),
-        '<h2>Worst moments</h2>',
+        '<h2>Largest errors of the full model</h2>',
         _rows(
             ['joint', 'time [s]: error [N m]'],
             [
-                [name, ', '.join(f'{t:.2f}: {e:.3g}' for t, e in moments)]
-                for name, moments in result.worst.items()
+                [name, ', '.join(f'{t:.2f}: {e:.3g}' for t, e in errors)]
+                for name, errors in result.worst.items()
             ],
         ),
     ]
     if result.wrenches:
         parts.append(
-            '<h2>Measured wrenches</h2><p>J^T f against what the model leaves, and the observer.</p>'
+            '<h2>Measured wrenches</h2>'
+            '<p>J^T f compared with the torque residual of the full model, and with the observer.</p>'
         )
+        header = ['joint', 'residual RMSE [N m]', 'correlation', 'observer RMSE [N m]', 'correlation']
         rows = [
             [name, *(f'{x:.3g}' for f in kinds.values() for x in (f.rmse, f.correlation))]
             for name, kinds in result.wrenches.items()
         ]
-        parts.append(_rows(['joint', 'RMSE', 'correlation', 'observer RMSE', 'correlation'], rows))
+        parts.append(_rows(header, rows))
     parts += ['<h2>Over time</h2>', *(_plot(result, name) for name in result.joints)]
     return _page(head, parts)
 
 
 def identification_html(result: Identification) -> str:
-    """The whole report of `krang identify`: before and after."""
+    """The report of `krang identify`: the model before and after."""
     parts = [
-        f'<p>Used: {_text(result.used)}. {len(result.base.independent)} base parameters of '
+        f'<p>Data used: {_text(result.used)}. {len(result.base.independent)} base parameters of '
         f'{len(result.names)}, condition number {result.base_fit.condition:.3g}.</p>'
     ]
     if result.before:
         parts += [
-            f'<h2>On what was held out</h2><p>{_text(result.held_out)}</p>',
+            f'<h2>Error on held-out data</h2><p>{_text(result.held_out)}</p>',
             _rows(
-                ['joint', 'RMSE before [N m]', 'after', 'noise'],
+                ['joint', 'RMSE before [N m]', 'RMSE after [N m]', 'noise [N m]'],
                 [
                     [name, f'{a:.4g}', f'{b:.4g}', f'{result.noise.get(name, np.nan):.4g}']
                     for name, (a, b) in result.rmse().items()
@@ -83,11 +85,11 @@ def identification_html(result: Identification) -> str:
         for name, a, b, d in zip(result.names, result.prior, result.theta, result.deviation, strict=True)
     ]
     parts += [
-        '<h2>Parameters, physically consistent</h2>',
-        _rows(['parameter', 'before', 'after', 'deviation'], rows),
-        '<h2>Base parameters, by least squares alone</h2>',
+        '<h2>Physically consistent parameters</h2>',
+        _rows(['parameter', 'before', 'after', 'standard deviation'], rows),
+        '<h2>Base parameters from least squares, without constraints</h2>',
         _rows(
-            ['base parameter', 'value', 'deviation'],
+            ['base parameter', 'value', 'standard deviation'],
             [[name, f'{value:.5g}', f'{deviation:.2g}'] for name, value, deviation in result.base_table()],
         ),
     ]
@@ -98,7 +100,7 @@ def identification_html(result: Identification) -> str:
 
 
 def _plot(result: Validation, joint: str, before: Validation | None = None) -> str:
-    """Torque and what is left of it over time, as an image within the page."""
+    """Torque and residual over time, as an embedded image."""
     try:
         from matplotlib.figure import Figure
     except ImportError:
@@ -110,15 +112,15 @@ def _plot(result: Validation, joint: str, before: Validation | None = None) -> s
     above.plot(series.t, measured, color=COLOURS['measured'], lw=1, label='measured')
     if before is None:
         gravity = series.predicted['gravity'][:, j]
-        above.plot(series.t, gravity, color=COLOURS['gravity'], lw=1, label='gravity alone')
+        above.plot(series.t, gravity, color=COLOURS['gravity'], lw=1, label='gravity only')
     else:
         earlier = before.series.measured[:, j] - before.series.predicted['friction'][:, j]
         below.plot(before.series.t, earlier, color=COLOURS['before'], lw=0.8, label='before')
-    above.plot(series.t, predicted, color=COLOURS['predicted'], lw=1, label='the whole model')
-    below.plot(series.t, measured - predicted, color=COLOURS['predicted'], lw=0.8, label='left')
-    above.set_ylabel('N m')
-    below.set_ylabel('left [N m]')
-    below.set_xlabel('s')
+    above.plot(series.t, predicted, color=COLOURS['predicted'], lw=1, label='full model')
+    below.plot(series.t, measured - predicted, color=COLOURS['predicted'], lw=0.8, label='residual')
+    above.set_ylabel('torque [N m]')
+    below.set_ylabel('residual [N m]')
+    below.set_xlabel('time [s]')
     above.set_title(joint)
     above.legend(loc='upper right', fontsize='small')
     return _image(figure)

@@ -1,25 +1,25 @@
-"""Torques that the model expects of a motion, in four steps from gravity alone to everything it knows."""
+"""Torques that the model predicts for a motion, in four levels from gravity alone to the full model."""
 
 import numpy as np
 import pinocchio as pin
 
 from ...arrays import Array
 from ...robot.model import Robot
-from .filtering import Motion
+from .filtering import FilteredMotion
 
 LEVELS = ('gravity', 'inverse_dynamics', 'rotor', 'friction')
 
 
 class Predictor:
-    """Evaluates a robot along motions without the checks that single calls make."""
+    """Evaluates a robot along motions, without the input checks of the single-state functions of Robot."""
 
     def __init__(self, robot: Robot) -> None:
         self.robot = robot
         self._model, self._data = robot.model, robot.model.createData()
         self._rotors = robot.rotor_inertia()
 
-    def torques(self, motion: Motion) -> dict[str, Array]:
-        """Q; A a + C v + Q without rotors; with rotors; with friction: each (K, n) [N m]."""
+    def torques(self, motion: FilteredMotion) -> dict[str, Array]:
+        """By level: Q; A a + C v + Q without rotor inertia; with it; with friction. Each (K, n) [N m]."""
         joints, model, data = self.robot.joint_map, self._model, self._data
         q, v, a = motion.q, motion.v, motion.a
         if not joints.is_identity:
@@ -35,7 +35,7 @@ class Predictor:
         return dict(zip(LEVELS, self._at_motors(motion.q, levels), strict=True))
 
     def _at_motors(self, q: Array, levels: tuple[Array, ...]) -> tuple[Array, ...]:
-        """Wheels that roll pass their load on: u of [E -J^T] (u, lambda) = tau, 0 where nothing drives."""
+        """Of a rolling robot the motor torques: u of [E -J^T] (u, lambda) = tau, 0 at passive joints."""
         robot = self.robot
         if not robot.config.rolling:
             return levels

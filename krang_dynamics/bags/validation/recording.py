@@ -1,4 +1,4 @@
-"""A recording as the joints of one robot: positions, velocities and torques over time, window by window."""
+"""A recording as joint positions, velocities and torques of one robot, read window by window."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -11,55 +11,59 @@ from ...errors import BagError, UnknownNameError
 from ...robot.config import Unit
 from ...robot.model import Robot
 from ...robot.motor import Motors
-from ..io.joint_names import hint, renamed
 from ..io.joint_state_codec import TYPE, JointStates, decode
 from ..io.reader import Bag
 from ..io.storage import batched
+from .joint_names import hint, renamed
 
-WINDOW = 30_000  # samples that are held at once
-PEEK = 500  # messages that tell which joints there are
+WINDOW = 30_000  # samples in memory at once
+PEEK = 500  # messages that are read first, to find the joints
 
 Window = tuple[int, int]  # time of arrival, start <= t < stop [ns]
 
 
-def none() -> Integers:
+def no_times() -> Integers:
+    """An empty list of times [ns]."""
     return np.zeros(0, np.int64)
 
 
 @dataclass(frozen=True)
 class Reading:
-    """How to read a recording: its topic, new names, joints that stand still, and what effort holds."""
+    """How to read a recording: topic, name rules, locked joints, and unit and calibration of effort."""
 
     topic: str | None = None
     maps: tuple[str, ...] = ()
     locked: Mapping[str, float] = field(default_factory=dict)  # [rad, m]
     unit: Unit = 'torque'
-    gains: Mapping[str, float] = field(default_factory=dict)  # by joint: torque per recorded torque
-    offsets: Mapping[str, float] = field(default_factory=dict)  # and what is to be taken off [N m]
+    gains: Mapping[str, float] = field(default_factory=dict)  # by joint, factors on the recorded effort
+    offsets: Mapping[str, float] = field(default_factory=dict)  # by joint, then subtracted [N m]
 
 
 @dataclass(frozen=True)
-class Samples:
-    """Raw samples over joint_names: t [s] rises strictly; NaN where a velocity was not measured."""
+class RecordedSamples:
+    """Raw samples over joint_names; t [s] increases strictly; NaN where a velocity was not measured."""
 
     t: Array
     arrival: Integers  # [ns]
     q: Array
     v: Array
     effort: Array  # [N m]
-    # What was left out, by time of arrival [ns].
-    repeated: Integers = field(default_factory=none)  # the stamp came before
-    backward: Integers = field(default_factory=none)  # the stamp went back
-    lost: Integers = field(default_factory=none)  # could not be decoded
-    incomplete: Integers = field(default_factory=none)  # a number is missing
+    # Times of arrival of the messages that were dropped [ns].
+    repeated: Integers = field(default_factory=no_times)  # the stamp had occurred before
+    backward: Integers = field(default_factory=no_times)  # the stamp was earlier than the one before
+    lost: Integers = field(default_factory=no_times)  # not decodable
+    incomplete: Integers = field(default_factory=no_times)  # without position or effort of some joint
 
-    def part(self, begin: int, end: int) -> 'Samples':
+    def part(self, begin: int, end: int) -> 'RecordedSamples':
+        """Rows begin <= k < end."""
         rows = slice(begin, end)
-        return Samples(self.t[rows], self.arrival[rows], self.q[rows], self.v[rows], self.effort[rows])
+        return RecordedSamples(
+            self.t[rows], self.arrival[rows], self.q[rows], self.v[rows], self.effort[rows]
+        )
 
 
 class Recording:
-    """Joint states of a bag by the robot's names; `measured` are the joints whose torque was recorded."""
+    """Joint states of a bag over joint_names; `measured` are the joints whose torque was recorded."""
 
     def __init__(self, bag: Bag, robot: Robot, reading: Reading) -> None:
         self.bag, self.robot, self.reading = bag, robot, reading
@@ -67,7 +71,7 @@ class Recording:
         peeked = [(time, data) for _, time, data in islice(bag.messages([self.topic]), PEEK)]
         states, _ = decode(batched(peeked))
         if not states:
-            raise BagError(f'{bag.path}: {self.topic} holds no joint state that can be read')
+            raise BagError(f'{bag.path}: {self.topic} has no readable joint state')
         self._names = self._match([name for group in states for name in group.names])
         self._origin = int(np.median(np.concatenate([_stamps(group) - group.arrival for group in states])))
         self._origin += bag.start
@@ -82,7 +86,7 @@ class Recording:
         self._check_efforts(states)
 
     def windows(self, start: float = 0.0, stop: float = 1.0) -> list[Window]:
-        """The recording, or the part of it between two shares of its duration, in pieces."""
+        """The recording split into windows; `start` and `stop` are shares of its duration."""
         first, last = (
             self.bag.start + round(share * (self.bag.stop - self.bag.start)) for share in (start, stop)
         )
@@ -90,14 +94,17 @@ class Recording:
         edges = np.linspace(0, last - first, count + 1).astype(np.int64) + first
         return list(zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True))
 
-    def samples(self, start: int, stop: int) -> Samples:
-        """Samples that arrived in start <= t < stop [ns]; further publishers are interpolated."""
+    def samples(self, start: int, stop: int) -> RecordedSamples:
+        """Samples that arrived in start <= t < stop [ns].
+
+        The publisher of most joints sets the times; the joints of others are interpolated.
+        """
         states, lost = decode(self.bag.batches(self.topic, start, stop))
         states = [group for group in states if set(group.names) & set(self._names.values())]
         n = self.robot.nv
         if not states:
             empty = np.zeros((0, n))
-            return Samples(np.zeros(0), none(), empty, empty, empty, lost=lost)
+            return RecordedSamples(np.zeros(0), no_times(), empty, empty, empty, lost=lost)
         states.sort(key=lambda group: (-len(set(group.names) & set(self._names.values())), -len(group)))
         t = [np.float64(1e-9) * (_stamps(group) - self._origin) for group in states]
         rising = [_rising(times) for times in t]
@@ -110,10 +117,8 @@ class Recording:
         samples = self._completed(t[0][keep], arrival[keep], values)
         return replace(samples, repeated=arrival[again], backward=arrival[~keep & ~again], lost=lost)
 
-    # -- inside ----------------------------------------------------------------------------------------
-
     def _fill(self, values: Array, group: JointStates, times: Array, keep: Mask, t: Array) -> None:
-        """Write the joints of one publisher at the times t of the first."""
+        """Write the joints of one publisher into `values`, at the times t of the first publisher."""
         joints = [i for i, name in enumerate(self.robot.joint_names) if self._names.get(name) in group.names]
         columns = [group.names.index(self._names[self.robot.joint_names[i]]) for i in joints]
         own = len(t) == int(keep.sum()) and np.array_equal(times[keep], t)
@@ -124,14 +129,14 @@ class Recording:
             for i, column in zip(joints, columns, strict=True):
                 value[:, i] = np.interp(t, times[keep], source[keep, column], left=np.nan, right=np.nan)
 
-    def _completed(self, t: Array, arrival: Integers, values: Array) -> Samples:
-        """Locked and passive joints filled in, effort in N m, rows with a number missing left out."""
+    def _completed(self, t: Array, arrival: Integers, values: Array) -> RecordedSamples:
+        """Fill in locked and passive joints, convert effort to N m, drop incomplete rows."""
         q, v, effort = values
         for i, name in enumerate(self.robot.joint_names):
             if name in self.reading.locked:
                 q[:, i], v[:, i], effort[:, i] = self.reading.locked[name], 0.0, 0.0
             elif not self.measured[i]:
-                effort[:, i] = 0.0  # nothing drives it
+                effort[:, i] = 0.0  # passive
         effort = self._motors.torque(effort, np.nan_to_num(v))
         if self.reading.gains or self.reading.offsets:
             gains, offsets, names = self.reading.gains, self.reading.offsets, self.robot.joint_names
@@ -143,7 +148,7 @@ class Recording:
             t, arrival, q, v, effort = t[whole], arrival[whole], q[whole], v[whole], effort[whole]
         if self._spins.any():
             q[:, self._spins] = np.unwrap(q[:, self._spins], axis=0)
-        return Samples(t, arrival, q, v, effort, incomplete=incomplete)
+        return RecordedSamples(t, arrival, q, v, effort, incomplete=incomplete)
 
     def _find_topic(self) -> str:
         found = self.bag.of_type(TYPE)
@@ -156,17 +161,20 @@ class Recording:
             return topic
         if not found:
             raise BagError(
-                f'{self.bag.path}: has no topic of type {TYPE}; it holds {", ".join(self.bag.topics)}'
+                f'{self.bag.path}: has no topic of type {TYPE}; it has {", ".join(self.bag.topics)}'
             )
         if len(found) == 1:
             return found[0]
         usual = [name for name in found if name.rstrip('/').endswith('joint_states')]
         if len(usual) == 1:
             return usual[0]
-        raise BagError(f'{self.bag.path}: choose one of its joint states by --topic: {", ".join(found)}')
+        raise BagError(
+            f'{self.bag.path}: it has several topics of joint states; choose one with --topic: '
+            f'{", ".join(found)}'
+        )
 
     def _match(self, names: list[str]) -> dict[str, str]:
-        """By joint of the robot: its name in the recording."""
+        """Joint of the robot -> its name in the recording."""
         for name in self.reading.locked:
             if name not in self.robot.joint_names:
                 raise UnknownNameError('joint to lock', name, self.robot.joint_names)
@@ -177,7 +185,7 @@ class Recording:
             unused = [name for ours, name in theirs.items() if ours not in self.robot.joint_names]
             raise BagError(
                 f'{self.bag.path}: {self.topic} lacks {", ".join(map(repr, missing))}; it has '
-                f'{", ".join(dict.fromkeys(names))}{hint(missing, unused)}; or --lock JOINT=VALUE, '
+                f'{", ".join(dict.fromkeys(names))}{hint(missing, unused)}; or use --lock JOINT=VALUE, '
                 'or --remove-subtree LINK'
             )
         return {name: theirs[name] for name in wanted}
@@ -193,12 +201,13 @@ class Recording:
                 lacking.append(str(name))
         if lacking:
             raise BagError(
-                f'{self.bag.path}: {self.topic} has no effort of {", ".join(lacking)}; record it with effort'
+                f'{self.bag.path}: {self.topic} has no effort of {", ".join(lacking)}; '
+                'record joint states with effort'
             )
 
 
 def _stamps(states: JointStates) -> Integers:
-    """Times of the measurements [ns]; a stamp of 0 means the time of arrival."""
+    """Times of measurement [ns]; a stamp of 0 is replaced by the time of arrival."""
     unset = states.stamp == 0
     if not unset.any():
         return states.stamp
@@ -207,6 +216,6 @@ def _stamps(states: JointStates) -> Integers:
 
 
 def _rising(t: Array) -> Mask:
-    """Samples that are later than all before them."""
+    """Which samples are later than all samples before them."""
     latest = np.maximum.accumulate(t)
     return np.asarray(np.concatenate([[True], t[1:] > latest[:-1]]))

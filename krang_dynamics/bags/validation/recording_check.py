@@ -1,4 +1,4 @@
-"""What a recording is worth before any model is held against it."""
+"""Quality of a recording: rate, gaps, missing values, saturation, units and signs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -7,22 +7,22 @@ import numpy as np
 
 from ...arrays import Array, Integers
 from ...robot.model import Robot
-from .filtering import Motion, gaps
-from .recording import Samples
-from .statistics import Moments
+from .filtering import FilteredMotion, gaps
+from .recording import RecordedSamples
+from .statistics import CorrelationSums
 
-LIMIT = 0.99  # share of the effort limit that counts as saturated
-FLAT = 0.01  # share of samples at one and the same largest effort that looks clipped
-STILL = 1e-3  # speed below which a joint stands [rad/s]
-SCALE = 0.1  # how far velocity may be from differentiated position, as a factor
-AGREES = 0.95  # correlation from which a factor between two signals means something
+LIMIT = 0.99  # share of the effort limit from which effort counts as saturated
+FLAT = 0.01  # share of samples at exactly the largest effort from which it counts as clipped
+STILL = 1e-3  # RMS speed below which a joint counts as still [rad/s]
+SCALE = 0.1  # largest relative error between velocity and differentiated position
+AGREES = 0.95  # correlation from which a factor between two signals is significant
 CURRENT = 0.5  # factor between effort and torque below which the unit is doubtful
-MOST_GAPS = 5  # that are listed
+MOST_GAPS = 5  # listed
 
 
 @dataclass
-class Check:
-    """Counts of what is odd in a recording, to be added up window by window."""
+class RecordingCheck:
+    """Counts of faults of a recording; those of windows can be added."""
 
     count: int
     periods: list[float]  # median of each window [s]
@@ -32,18 +32,18 @@ class Check:
     backward: int
     lost: int
     incomplete: int
-    same: int  # samples that repeat the numbers of the one before
-    unmeasured: Integers  # velocities that are missing, per joint
+    same: int  # samples equal to the one before
+    unmeasured: Integers  # missing velocities, per joint
     saturated: Integers  # samples at the effort limit, per joint
     peak: Array  # largest |effort| [N m]
-    flat: Integers  # samples exactly there
-    speed: Moments | None = field(default=None)  # velocity against differentiated position
+    flat: Integers  # samples at exactly this value
+    speed: CorrelationSums | None = field(default=None)  # velocity and differentiated position
 
     @classmethod
-    def of(cls, samples: Samples, start: int, stop: int, limits: Array) -> 'Check':
-        """Of the samples that arrived in start <= t < stop [ns]."""
+    def of(cls, samples: RecordedSamples, start: int, stop: int, limits: Array) -> 'RecordingCheck':
+        """Check the samples that arrived in start <= t < stop [ns]."""
         begin, end = np.searchsorted(samples.arrival, (start, stop)).tolist()
-        before = max(begin - 1, 0)  # the step from the window before counts
+        before = max(begin - 1, 0)  # include the step from the previous window
         t, effort = samples.t[before:end], np.abs(samples.effort[begin:end])
         steps = np.diff(t)
         is_gap = gaps(t)
@@ -69,18 +69,19 @@ class Check:
             flat=(effort == peak).sum(axis=0),
         )
 
-    def see(self, motion: Motion) -> None:
-        """Compare velocity with differentiated position."""
+    def add_velocities(self, motion: FilteredMotion) -> None:
+        """Add velocities of a motion, to be compared with differentiated positions."""
         if len(motion.t) < 2:
             return
         period = float(np.median(np.diff(motion.t)))
-        moments = Moments(motion.v, np.gradient(motion.q, period, axis=0))
+        sums = CorrelationSums(motion.v, np.gradient(motion.q, period, axis=0))
         if self.speed is None:
-            self.speed = moments
+            self.speed = sums
         else:
-            self.speed.add(moments)
+            self.speed.add(sums)
 
-    def add(self, other: 'Check') -> None:
+    def add(self, other: 'RecordingCheck') -> None:
+        """Add the counts of another window."""
         self.count += other.count
         self.periods += other.periods
         self.jitter = max(self.jitter, other.jitter)
@@ -100,38 +101,40 @@ class Check:
 
     @property
     def period(self) -> float:
-        """Time from sample to sample [s]."""
+        """Median sample period [s]."""
         return float(np.median(self.periods)) if self.periods else float('nan')
 
 
-def lines(check: Check, robot: Robot, measured: Sequence[bool], torque: Moments) -> list[str]:
-    """The check in sentences, what is right first; `torque` is measured against the whole model."""
-    said = [f'{check.count} samples, {1 / check.period:.4g} Hz, jitter {1e3 * check.jitter:.2g} ms']
+def check_lines(
+    check: RecordingCheck, robot: Robot, measured: Sequence[bool], torque: CorrelationSums
+) -> list[str]:
+    """The check as lines of text, faults marked with '!'; `torque`: effort and torque of the full model."""
+    lines = [f'{check.count} samples, {1 / check.period:.4g} Hz, jitter {1e3 * check.jitter:.2g} ms']
     if check.gaps:
         largest = sorted(check.gaps, key=lambda gap: -gap[1])[:MOST_GAPS]
-        said.append(
+        lines.append(
             f'! {len(check.gaps)} gap(s): '
             + ', '.join(f'{length:.3g} s after {time:.3f} s' for time, length in largest)
         )
     counts = {
-        'sample(s) have a stamp that came before and were left out': check.repeated,
-        'sample(s) have a stamp that goes back and were left out': check.backward,
-        'message(s) could not be decoded and were left out': check.lost,
-        'sample(s) lack a number and were left out': check.incomplete,
-        'sample(s) repeat the numbers of the one before: the driver is slower than its topic': check.same,
+        'sample(s) have a repeated stamp and were dropped': check.repeated,
+        'sample(s) have a stamp that goes backward and were dropped': check.backward,
+        'message(s) could not be decoded and were dropped': check.lost,
+        'sample(s) lack a value and were dropped': check.incomplete,
+        'sample(s) repeat the values of the previous one: the driver is slower than the topic': check.same,
     }
-    said += [f'! {count} {what}' for what, count in counts.items() if count]
+    lines += [f'! {count} {what}' for what, count in counts.items() if count]
     for i, name in enumerate(robot.joint_names):
         if measured[i]:
-            said += [f'! {name}: {problem}' for problem in _joint_problems(check, robot, i, torque)]
-    return said
+            lines += [f'! {name}: {problem}' for problem in _joint_problems(check, robot, i, torque)]
+    return lines
 
 
-def _joint_problems(check: Check, robot: Robot, i: int, torque: Moments) -> list[str]:
+def _joint_problems(check: RecordingCheck, robot: Robot, i: int, torque: CorrelationSums) -> list[str]:
     found = []
     if check.unmeasured[i]:
         found.append(
-            f'{check.unmeasured[i]} velocities are missing: differentiated position took their place'
+            f'{check.unmeasured[i]} velocities are missing; differentiated positions are used instead'
         )
     if check.speed is not None and check.speed.squares[1, i] > check.speed.count * STILL**2:
         slope = check.speed.slope(i)
@@ -148,15 +151,15 @@ def _joint_problems(check: Check, robot: Robot, i: int, torque: Moments) -> list
     return found
 
 
-def unit_is_doubtful(torque: Moments, i: int) -> bool:
-    """Whether measured effort follows the model, but by another factor than about one."""
+def unit_is_doubtful(torque: CorrelationSums, i: int) -> bool:
+    """Whether effort correlates with the model, but with a factor far from one."""
     correlation, slope = torque.figures(i).correlation, torque.slope(i)
     return bool(abs(correlation) > AGREES and not CURRENT < slope < 1 / CURRENT)
 
 
 def _unit_problem(robot: Robot, i: int, slope: float) -> str:
     if slope < 0:
-        return f'effort is {slope:.3g} times the predicted torque: its sign is turned round'
+        return f'effort is {slope:.3g} times the predicted torque: its sign is inverted'
     motor = robot.config.joints[robot.joint_names[i]].motor
     known = ''
     if motor.torque_constant is not None:

@@ -1,4 +1,4 @@
-"""Measured against predicted, joint by joint, in figures that can be added up window by window."""
+"""Errors and correlation of measured and predicted values per joint, accumulated window by window."""
 
 from dataclasses import dataclass
 
@@ -8,8 +8,8 @@ from ...arrays import Array
 
 
 @dataclass(frozen=True)
-class Figures:
-    """Of one joint: RMSE and bias (mean of measured - predicted) [N m], correlation, share of variance."""
+class FitFigures:
+    """Of one joint: RMSE and bias (mean of measured - predicted) [N m], correlation and r2."""
 
     rmse: float
     correlation: float
@@ -17,12 +17,12 @@ class Figures:
     bias: float
 
     def as_dict(self) -> dict[str, float | None]:
-        """For JSON, which knows no NaN."""
+        """For JSON; NaN and infinity become None."""
         return {name: value if np.isfinite(value) else None for name, value in vars(self).items()}
 
 
-class Moments:
-    """Means and central squares of measured y, predicted p and e = y - p over all samples so far."""
+class CorrelationSums:
+    """Means and centred sums of squares of measured y, predicted p and e = y - p, which can be added."""
 
     def __init__(self, y: Array, p: Array) -> None:
         self.count = len(y)
@@ -32,8 +32,8 @@ class Moments:
         self.squares = np.array([_dot(y, y), _dot(p, p), _dot(e, e)])
         self.cross = _dot(y, p)
 
-    def add(self, other: 'Moments') -> None:
-        """Chan's rule: central moments of the union of two sets."""
+    def add(self, other: 'CorrelationSums') -> None:
+        """Chan's formula for the centred sums of the union of two sets of samples."""
         if not other.count:
             return
         count = self.count + other.count
@@ -43,7 +43,8 @@ class Moments:
         self.mean = self.mean + step * (other.count / count)
         self.count = count
 
-    def figures(self, joint: int) -> Figures:
+    def figures(self, joint: int) -> FitFigures:
+        """RMSE, correlation, r2 and bias of one joint."""
         bias = float(self.mean[2, joint])
         yy, pp, ee = self.squares[:, joint]
         total = ee + self.count * bias**2
@@ -51,10 +52,10 @@ class Moments:
             correlation = self.cross[joint] / np.sqrt(yy * pp)
             r2 = 1 - total / yy
             rmse = np.sqrt(total / np.float64(self.count))
-        return Figures(float(rmse), float(correlation), float(r2), bias)
+        return FitFigures(float(rmse), float(correlation), float(r2), bias)
 
     def slope(self, joint: int) -> float:
-        """Measured per predicted, by least squares."""
+        """Slope of the regression of measured on predicted values."""
         with np.errstate(divide='ignore', invalid='ignore'):
             return float(self.cross[joint] / self.squares[1, joint])
 

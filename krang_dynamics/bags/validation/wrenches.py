@@ -1,4 +1,4 @@
-"""Measured wrenches against the torques that the model leaves unexplained, and against the observer."""
+"""Measured wrenches compared with the torque residual of the model, and with the observer."""
 
 from dataclasses import dataclass
 
@@ -11,24 +11,24 @@ from ...control.terms.term import ReferencePoint, TermInputs
 from ...control.terms.wrench import Wrench, WrenchSample, WrenchSettings
 from ...robot.model import Robot
 from ..io.reader import Bag
-from .filtering import Filtering, Motion, low_pass
-from .statistics import Moments
+from .filtering import FilteredMotion, Filtering, low_pass
+from .statistics import CorrelationSums
 
 TYPE = 'geometry_msgs/msg/WrenchStamped'
-WARM_UP = 0.3  # time in which the observer forgets that it began at zero [s]
+WARM_UP = 0.3  # settling time of the observer [s]
 
 
 @dataclass(frozen=True)
-class Source:
-    """A topic of wrenches and the frame of the robot that they act at."""
+class WrenchTopic:
+    """A topic of wrenches and the frame of the robot at which they act."""
 
     topic: str
     frame: str
-    frame_id: str  # its axes and point of application
+    frame_id: str  # axes and point of application
 
 
-def sources(bag: Bag, robot: Robot) -> tuple[list[Source], list[str]]:
-    """Topics of wrenches whose frames the robot has, and sentences about those that it has not."""
+def wrench_topics(bag: Bag, robot: Robot) -> tuple[list[WrenchTopic], list[str]]:
+    """Topics of wrenches at frames of the robot, and a sentence on each other one."""
     found, problems = [], []
     for topic in bag.of_type(TYPE):
         first = next((message for _, message in bag.read(topic)), None)
@@ -38,53 +38,55 @@ def sources(bag: Bag, robot: Robot) -> tuple[list[Source], list[str]]:
         if frame not in robot.frames:
             frame = frame_id
         if frame_id in robot.frames and frame in robot.frames:
-            found.append(Source(topic, frame, frame_id))
+            found.append(WrenchTopic(topic, frame, frame_id))
         else:
-            problems.append(f'{topic}: its frame_id {frame_id!r} is no frame of {robot.name}; left out')
+            problems.append(f'{topic}: its frame_id {frame_id!r} is no frame of {robot.name}; it is ignored')
     return found, problems
 
 
-class WrenchCheck:
-    """Runs the controller's own wrench term and observer along a motion."""
+class WrenchComparison:
+    """Runs the wrench term and the observer of the controller along a motion."""
 
-    def __init__(self, bag: Bag, robot: Robot, found: list[Source], filtering: Filtering) -> None:
+    def __init__(self, bag: Bag, robot: Robot, topics: list[WrenchTopic], filtering: Filtering) -> None:
         self._bag, self._robot, self._filtering = bag, robot, filtering
-        # Last where several topics speak of one hand: a wrench term has one wrench per hand.
-        self._sources = {source.frame: source for source in found}
+        # The last topic of a frame is used: the wrench term takes one wrench per frame.
+        self._topics = {topic.frame: topic for topic in topics}
 
-    def compare(self, motion: Motion, predicted: Array, start: int, stop: int) -> dict[str, Moments]:
-        """residual: effort - predicted; observer: minus its external torque; both against J^T f."""
+    def compare(
+        self, motion: FilteredMotion, predicted: Array, start: int, stop: int
+    ) -> dict[str, CorrelationSums]:
+        """J^T f against 'residual' (effort - predicted) and 'observer' (minus its external torque)."""
         robot = self._robot
-        wrenches = {frame: self._along(motion, source) for frame, source in self._sources.items()}
+        wrenches = {frame: self._interpolated(motion, topic) for frame, topic in self._topics.items()}
         term = Wrench(robot, {frame: WrenchSettings('applied_by_robot') for frame in wrenches}, np.inf)
         observer = Observer(robot)
         dynamics = Dynamics(robot, coriolis=True)
         zero = np.zeros(robot.nv)
         reference = ReferencePoint(zero, zero, zero, zero)
         state = TermInputs(0.0, 0.0, zero, zero, reference, zero, zero, dynamics)
-        expected, seen = np.empty_like(motion.q), np.empty_like(motion.q)
+        expected, observed = np.empty_like(motion.q), np.empty_like(motion.q)
         for k, (t, q, v) in enumerate(zip(motion.t, motion.q, motion.v, strict=True)):
             dynamics.update(q, v)
             state.time, state.dt = float(t), float(t - motion.t[k - 1]) if k else 0.0
             state.q, state.v, state.friction = q, v, robot.friction.torque(v)
             state.applied = motion.effort[k - 1] if k else zero
-            for frame, source in self._sources.items():
-                term.take(WrenchSample(frame, source.frame_id, wrenches[frame][k], float(t)), float(t))
+            for frame, topic in self._topics.items():
+                term.take(WrenchSample(frame, topic.frame_id, wrenches[frame][k], float(t)), float(t))
             expected[k] = term.torque(state)
             observer.torque(state)
-            seen[k] = -observer.external
+            observed[k] = -observer.external
         rows = slice(*np.searchsorted(motion.arrival, (start, stop)).tolist())
         residual = motion.effort - predicted
         return {
-            'residual': Moments(residual[rows], expected[rows]),
-            'observer': Moments(seen[rows], expected[rows]),
+            'residual': CorrelationSums(residual[rows], expected[rows]),
+            'observer': CorrelationSums(observed[rows], expected[rows]),
         }
 
-    def _along(self, motion: Motion, source: Source) -> Array:
-        """The wrench at the times of the motion, by time of arrival, filtered like all else; (K, 6)."""
+    def _interpolated(self, motion: FilteredMotion, topic: WrenchTopic) -> Array:
+        """The wrench at the arrival times of the motion, with the same low pass; (K, 6)."""
         first, last = int(motion.arrival[0]) - 1_000_000_000, int(motion.arrival[-1]) + 1_000_000_000
         times, values = [], []
-        for time, message in self._bag.read(source.topic, first, last):
+        for time, message in self._bag.read(topic.topic, first, last):
             f, m = message.wrench.force, message.wrench.torque
             times.append(time - first)
             values.append((f.x, f.y, f.z, m.x, m.y, m.z))

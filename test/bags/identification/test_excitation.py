@@ -1,4 +1,4 @@
-"""Motions that make identification well conditioned, within limits."""
+"""Motions within limits for which identification is well conditioned."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ def arm():
     return excite(kd.load_robot('anthropomorphic'), Design(duration=20.0, rate=50.0, tries=40))
 
 
-def test_it_keeps_every_limit(arm):
+def test_all_limits_are_kept(arm):
     robot = arm.robot
     assert (arm.q > robot.lower).all()
     assert (arm.q < robot.upper).all()
@@ -24,7 +24,7 @@ def test_it_keeps_every_limit(arm):
         assert (np.abs(torque) <= robot.effort_limits).all()
 
 
-def test_it_starts_and_ends_at_home_and_at_rest(arm):
+def test_the_motion_starts_and_ends_at_home_and_at_rest(arm):
     for k in (0, -1):
         np.testing.assert_allclose(arm.q[k], arm.robot.home, atol=1e-12)
         np.testing.assert_allclose(arm.v[k], 0, atol=1e-12)
@@ -37,15 +37,15 @@ def test_velocity_and_acceleration_are_derivatives(arm):
     np.testing.assert_allclose(np.gradient(arm.v, dt, axis=0)[1:-1], arm.a[1:-1], atol=0.1)
 
 
-def test_searching_pays_and_is_the_same_at_every_run(arm):
+def test_the_search_improves_the_condition_number_and_is_deterministic(arm):
     assert arm.condition < 0.7 * arm.first
     again = excite(kd.load_robot('anthropomorphic'), Design(duration=20.0, rate=50.0, tries=40))
     np.testing.assert_array_equal(again.q, arm.q)
 
 
-def test_a_trunk_with_little_torque_does_not_keep_the_arms_from_moving():
+def test_a_weak_trunk_does_not_limit_the_arms():
     krang = kd.load_robot('krang')
-    motion = excite(krang, Design(tries=5))
+    motion = excite(krang, Design(tries=2))
     assert (np.abs(motion.torque) <= krang.effort_limits).all()
     arms = [i for i, name in enumerate(krang.joint_names) if name[:4] in ('left', 'righ')]
     assert (np.abs(motion.v).max(axis=0)[arms] > 0.5 * krang.velocity_limits[arms]).all()
@@ -60,18 +60,18 @@ def test_locked_and_passive_joints_stand_still():
     assert motion.moved == ('joint_1',)
 
 
-def test_it_is_written_as_a_table_and_as_a_message(arm):
+def test_the_motion_is_written_as_a_table_and_as_a_message(arm):
     table = np.loadtxt(arm.csv().splitlines(), delimiter=',', skiprows=1)
     np.testing.assert_allclose(table[:, 0], arm.t, atol=1e-8)
     np.testing.assert_allclose(table[:, 1:7], arm.q, atol=1e-7)
-    message = yaml.safe_load(arm.message())
+    message = yaml.load(arm.message(), getattr(yaml, 'CSafeLoader', yaml.SafeLoader))
     assert message['joint_names'] == list(arm.robot.joint_names)
     point = message['points'][75]
     assert point['time_from_start'] == {'sec': 1, 'nanosec': 500_000_000}
     np.testing.assert_allclose(point['velocities'], arm.v[75], atol=1e-8)
 
 
-def test_what_cannot_be_excited_is_refused():
+def test_impossible_requests_are_refused():
     with pytest.raises(KrangError, match='rolls'):
         excite(kd.load_robot('otbot'))
     with pytest.raises(KrangError, match='joint to lock'):

@@ -1,10 +1,15 @@
-"""Least squares in parts against least squares in one piece."""
+"""Least squares in parts compared with least squares in one piece."""
 
 import numpy as np
 import pytest
 
 import krang_dynamics as kd
-from krang_dynamics.bags.identification.least_squares import Triangle, base_parameters, fit_base, stacked
+from krang_dynamics.bags.identification.least_squares import (
+    TriangularFactor,
+    base_parameters,
+    fit_base,
+    stacked,
+)
 from krang_dynamics.bags.identification.regressor import Regressor, Unknowns, random_motion
 
 
@@ -15,16 +20,16 @@ def data():
     return Y, theta, Y @ theta + 0.1 * random.normal(size=500)
 
 
-def test_triangles_add_up_and_tell_the_noise(data):
+def test_added_factors_give_the_solution_and_the_noise(data):
     Y, _, y = data
-    triangle = Triangle.of(Y[:3], y[:3])
-    triangle.add(Triangle.of(Y[3:], y[3:]))
+    triangle = TriangularFactor.of(Y[:3], y[:3])
+    triangle.add(TriangularFactor.of(Y[3:], y[3:]))
     expected = np.linalg.lstsq(Y, y, rcond=None)
     np.testing.assert_allclose(
         np.linalg.lstsq(triangle.R[:, :-1], triangle.R[:, -1], rcond=None)[0], expected[0]
     )
     assert triangle.noise() == pytest.approx(np.sqrt(expected[1][0] / (500 - 6)))
-    assert triangle.left(np.zeros(6)) == pytest.approx(np.sqrt((y**2).mean()))
+    assert triangle.rmse(np.zeros(6)) == pytest.approx(np.sqrt((y**2).mean()))
     assert triangle.scaled(2.0).noise() == pytest.approx(2 * triangle.noise())
 
 
@@ -35,7 +40,7 @@ def test_base_parameters_have_their_textbook_deviations(data):
     assert base.independent == list(range(6))
     assert base.dependent == [6]
     np.testing.assert_allclose(base.combination[:, 0], [1, 0, 0, -2, 0, 0], atol=1e-12)
-    R, z = stacked([Triangle.of(dependent, y)], np.array([0.1]))
+    R, z = stacked([TriangularFactor.of(dependent, y)], np.array([0.1]))
     fit = fit_base(R, z, base)
     covariance = 0.01 * np.linalg.inv(Y.T @ Y)
     np.testing.assert_allclose(fit.value, theta, atol=0.03)

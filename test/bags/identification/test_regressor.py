@@ -1,4 +1,4 @@
-"""tau = Y theta against the robot's own inverse dynamics."""
+"""tau = Y theta compared with the inverse dynamics of the robot."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from krang_dynamics.bags.identification.regressor import Regressor, Unknowns, ra
 
 
 @pytest.mark.parametrize('name', ['krang', 'krang_exact_sign', 'pendubot', 'anthropomorphic'])
-def test_the_description_itself_gives_the_described_torque(name):
+def test_the_prior_gives_the_torque_of_the_description(name):
     robot = kd.load_robot(name)
     driven = np.isin(robot.joint_names, robot.actuated_joint_names)
     regressor = Regressor(robot, Unknowns(robot.friction.sign or 'exact'), np.ones(robot.nv, bool), driven)
@@ -35,7 +35,7 @@ def test_friction_may_depend_on_direction():
     assert not torque[:, 0].any()
 
 
-def test_joints_that_stand_or_have_no_motor_have_no_unknowns_of_one():
+def test_locked_and_passive_joints_have_no_motor_parameters():
     robot = kd.load_robot('pendubot')
     names = Regressor(robot, Unknowns(), np.array([True, True]), np.array([True, False])).names
     assert 'arm.rotor' in names
@@ -45,7 +45,7 @@ def test_joints_that_stand_or_have_no_motor_have_no_unknowns_of_one():
     assert 'pendulum.viscous' not in names
 
 
-def test_a_rolling_robot_is_described_at_its_motors():
+def test_equations_of_a_rolling_robot_are_those_of_its_motors():
     robot = kd.load_robot('otbot')
     driven = np.isin(robot.joint_names, robot.actuated_joint_names)
     regressor = Regressor(robot, Unknowns(robot.friction.sign or 'exact'), np.ones(6, bool), driven)

@@ -1,4 +1,4 @@
-"""Nothing is written over."""
+"""Existing files are not overwritten."""
 
 import pytest
 

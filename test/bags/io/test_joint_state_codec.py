@@ -3,6 +3,8 @@
 import struct
 import time
 import tracemalloc
+import warnings
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -20,6 +22,10 @@ from krang_dynamics.bags.io.joint_state_codec import (
 )
 from krang_dynamics.bags.io.storage import batched
 from krang_dynamics.errors import InputError
+
+with warnings.catch_warnings(), suppress(ImportError):
+    warnings.simplefilter('ignore')  # the message generator's parser imports a deprecated module
+    import rosidl_generator_py  # noqa: F401
 
 pytest.importorskip('rosbags')
 from rosbags.typesys import Stores, get_typestore

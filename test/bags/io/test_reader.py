@@ -24,10 +24,10 @@ def test_topics_and_types_are_known(bag):
     assert 'float64[] position' in opened.topics['/joint_states'].definition
 
 
-def test_missing_things_are_named_with_what_there_is(bag, tmp_path):
+def test_errors_name_what_is_missing_and_what_is_present(bag, tmp_path):
     with pytest.raises(BagError, match='does not exist'):
         Bag(tmp_path / 'nowhere')
-    with pytest.raises(BagError, match=r'holds no \.mcap or \.db3'):
+    with pytest.raises(BagError, match=r'contains no \.mcap or \.db3'):
         Bag(tmp_path)
     with pytest.raises(BagError, match="did you mean '/joint_states'"):
         next(Bag(bag).read('/joint_state'))
@@ -52,7 +52,7 @@ def test_files_of_a_split_recording_are_read_in_order_and_a_missing_one_is_named
     assert len(list(opened.messages(['/joint_states']))) == 60
 
 
-def test_messages_come_in_order_though_the_file_has_them_otherwise(tmp_path):
+def test_messages_are_sorted_by_arrival(tmp_path):
     times = [START + 1_000_000 * k for k in (3, 1, 2, 0, 900, 700)]
     with BagWriter(tmp_path / 'bag') as writer:
         for time in times:

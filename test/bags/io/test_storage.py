@@ -1,4 +1,4 @@
-"""Recordings that are torn, flipped, foreign or empty: what is there is read, and what is wrong is said."""
+"""Recordings that are whole, truncated, damaged, foreign or empty."""
 
 import shutil
 
@@ -43,7 +43,7 @@ def count(path):
 
 
 @pytest.mark.parametrize('storage', FORMATS)
-def test_a_whole_recording_is_read_whole_and_in_any_part(bags, storage):
+def test_a_recording_is_read_completely_and_in_parts(bags, storage):
     bag = Bag(bags / storage)
     assert bag.duration == pytest.approx(1e-3 * COUNT, abs=2e-3)
     for start, stop in ((0, COUNT), (100, 200), (4321, 4322)):
@@ -56,11 +56,11 @@ def test_a_whole_recording_is_read_whole_and_in_any_part(bags, storage):
     assert message.position[0] == 7
 
 
-# A database of this size keeps the way to its rows in its middle: torn before that, none is found.
+# A database of this size has its root pages in the middle: without them no row can be read.
 @pytest.mark.parametrize(
     ('storage', 'share'), [('mcap', 0.1), ('mcap', 0.5), ('mcap', 0.99), ('sqlite3', 0.9)]
 )
-def test_a_torn_file_gives_what_it_has(bags, tmp_path, storage, share):
+def test_a_truncated_file_is_read_up_to_the_cut(bags, tmp_path, storage, share):
     path, file = copy(bags, tmp_path, storage)
     data = file.read_bytes()
     file.write_bytes(data[: int(share * len(data))])
@@ -70,7 +70,7 @@ def test_a_torn_file_gives_what_it_has(bags, tmp_path, storage, share):
     assert len(damage) == 1
 
 
-def test_batches_are_the_messages_whatever_lies_between_them(tmp_path):
+def test_batches_hold_the_same_messages_as_single_reading(tmp_path):
     with BagWriter(tmp_path / 'mixed') as writer:
         for k in range(300):
             data = encode(['a'] if k % 3 else ['a', 'b'], k, np.ones(1 if k % 3 else 2), [], [])
@@ -86,7 +86,7 @@ def test_batches_are_the_messages_whatever_lies_between_them(tmp_path):
         assert at_once == singly
 
 
-def test_a_torn_recording_without_its_metadata_is_read_too(bags, tmp_path):
+def test_a_truncated_recording_without_metadata_is_read(bags, tmp_path):
     path, file = copy(bags, tmp_path, 'mcap')
     (path / 'metadata.yaml').unlink()
     file.write_bytes(file.read_bytes()[:-100])
@@ -96,7 +96,7 @@ def test_a_torn_recording_without_its_metadata_is_read_too(bags, tmp_path):
     assert count(file)[0] == COUNT
 
 
-def test_a_chunk_that_cannot_be_unpacked_is_left_out(bags, tmp_path):
+def test_a_damaged_chunk_is_skipped(bags, tmp_path):
     from rosbags.rosbag2 import CompressionFormat, CompressionMode, StoragePlugin, Writer
     from rosbags.typesys import Stores, get_typestore
 
@@ -126,18 +126,18 @@ def test_a_chunk_that_cannot_be_unpacked_is_left_out(bags, tmp_path):
         ('a.mcap', b'\x89MCAP0\r\n', 'no messages'),
     ],
 )
-def test_what_is_no_recording_is_refused_in_one_line(tmp_path, name, content, reason):
+def test_other_files_are_refused_with_the_reason(tmp_path, name, content, reason):
     (tmp_path / name).write_bytes(content)
     with pytest.raises(BagError, match=reason) as caught:
         Bag(tmp_path / name)
     assert '\n' not in str(caught.value)
 
 
-def test_a_database_of_something_else_is_refused(tmp_path):
+def test_another_database_is_refused(tmp_path):
     import sqlite3
 
     with sqlite3.connect(tmp_path / 'a.db3') as connection:
         connection.execute('CREATE TABLE birds (name TEXT)')
     connection.close()
-    with pytest.raises(BagError, match='no rosbag2 database'):
+    with pytest.raises(BagError, match='not a rosbag2 database'):
         Bag(tmp_path / 'a.db3')

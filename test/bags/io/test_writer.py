@@ -1,4 +1,4 @@
-"""Recordings that other tools read."""
+"""Recordings that rosbags can read."""
 
 from contextlib import suppress
 
@@ -35,7 +35,7 @@ def test_rosbags_reads_what_was_written(tmp_path, storage):
     assert topic['topic_metadata']['type_description_hash'].startswith('RIHS01_')
 
 
-def test_nothing_is_lost_when_an_exception_passes(tmp_path):
+def test_nothing_is_lost_after_an_exception(tmp_path):
     with suppress(KeyboardInterrupt), BagWriter(tmp_path / 'bag') as writer:
         writer.write('/joint_states', TYPE, MESSAGE, START)
         raise KeyboardInterrupt
@@ -47,8 +47,8 @@ def test_an_existing_folder_is_never_written_to(tmp_path):
         BagWriter(tmp_path)
 
 
-def test_a_type_that_nobody_knows_is_refused(tmp_path):
-    with BagWriter(tmp_path / 'bag') as writer, pytest.raises(BagError, match='does not know'):
+def test_an_unknown_type_is_refused(tmp_path):
+    with BagWriter(tmp_path / 'bag') as writer, pytest.raises(BagError, match='does not support'):
         writer.write('/x', 'my_msgs/msg/Secret', b'', START)
 
 

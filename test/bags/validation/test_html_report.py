@@ -1,4 +1,4 @@
-"""Reports are one file each."""
+"""Each report is one self-contained file."""
 
 import re
 
@@ -27,7 +27,7 @@ def assert_whole(page, robot, images):
     assert all(name in page for name in robot.joint_names)
 
 
-def test_a_validation_needs_no_other_file(recorded):
+def test_a_validation_report_is_self_contained(recorded):
     robot, path = recorded
     page = validation_html(validate(path, robot))
     assert_whole(page, robot, 2)

@@ -1,4 +1,4 @@
-"""Torques along motions against single calls of the robot."""
+"""Torques along motions compared with single-state functions of the robot."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,7 @@ from bags.bagging import motion
 from tools import assert_close
 
 import krang_dynamics as kd
-from krang_dynamics.bags.validation.filtering import Motion
+from krang_dynamics.bags.validation.filtering import FilteredMotion
 from krang_dynamics.bags.validation.prediction import LEVELS, Predictor
 
 
@@ -14,7 +14,7 @@ from krang_dynamics.bags.validation.prediction import LEVELS, Predictor
 def test_levels_are_the_robots_own_functions(name):
     robot, bare = kd.load_robot(name), kd.load_robot(name, rotor_inertia=False)
     t, q, v, a = motion(robot, 0.5, rate=20)
-    levels = Predictor(robot).torques(Motion(t, t.astype(int), q, v, a, q))
+    levels = Predictor(robot).torques(FilteredMotion(t, t.astype(int), q, v, a, q))
     assert tuple(levels) == LEVELS
     states = list(zip(q, v, a, strict=True))
     assert_close(levels['gravity'], [robot.gravity_torque(x) for x in q])
@@ -33,5 +33,5 @@ def test_a_rolling_robot_is_compared_at_its_motors():
         v[k] -= np.linalg.pinv(J) @ (J @ v[k])
     a = np.array([robot.forward_dynamics(*state, friction=True) for state in zip(q, v, u, strict=True)])
     t = np.arange(5.0)
-    torque = Predictor(robot).torques(Motion(t, t.astype(int), q, v, a, q))['friction']
+    torque = Predictor(robot).torques(FilteredMotion(t, t.astype(int), q, v, a, q))['friction']
     assert_close(torque, u @ robot.actuation_matrix().T)

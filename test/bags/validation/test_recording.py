@@ -1,4 +1,4 @@
-"""Joint states of a recording by the robot's names."""
+"""Joint states of a recording over the joints of the robot."""
 
 import numpy as np
 import pytest
@@ -28,7 +28,7 @@ def whole(path, robot, **reading):
     return opened(path, robot, **reading).samples(0, FOREVER)
 
 
-def test_order_and_names_are_the_robots(robot, tmp_path):
+def test_samples_are_in_the_order_of_joint_names(robot, tmp_path):
     t, q, v, a = motion(robot, 1.0)
     tau = torques(robot, q, v, a)
     bag = record(tmp_path / 'bag', ['j2', 'other', 'j1'], t, *(x[:, [1, 0, 0]] for x in (q, v, tau)))
@@ -39,7 +39,7 @@ def test_order_and_names_are_the_robots(robot, tmp_path):
     np.testing.assert_allclose(samples.t, t, atol=1e-9)
 
 
-def test_two_publishers_are_put_together(robot, tmp_path):
+def test_two_publishers_are_merged(robot, tmp_path):
     t, q, v, a = motion(robot, 1.0)
     tau = torques(robot, q, v, a)
     with BagWriter(tmp_path / 'bag') as writer:
@@ -49,12 +49,12 @@ def test_two_publishers_are_put_together(robot, tmp_path):
                 state = (x[k, joint : joint + 1] for x in (q, v, tau))
                 writer.write('/joint_states', TYPE, encode([f'joint_{joint + 1}'], now, *state), now)
     samples = whole(tmp_path / 'bag', robot)
-    assert len(samples.t) == len(t) - 1  # before its first sample nothing is known of the second
+    assert len(samples.t) == len(t) - 1  # the second publisher starts one sample later
     exact = robot.home[1] + 0.4 * np.sin(2 * np.pi * 0.3 * 1.37 * (samples.t - 1e-3) + 1)
     np.testing.assert_allclose(samples.q[:, 1], exact, atol=1e-5)
 
 
-def test_repeated_backward_and_missing_samples_are_left_out_and_told(robot, tmp_path):
+def test_repeated_backward_and_incomplete_samples_are_dropped_and_counted(robot, tmp_path):
     t, q, v, a = motion(robot, 1.0)
     tau = torques(robot, q, v, a)
     stamps = START + np.round(1e9 * t).astype(np.int64)
@@ -76,7 +76,7 @@ def test_a_stamp_of_zero_means_the_time_of_arrival(robot, tmp_path):
     np.testing.assert_allclose(whole(path, robot).t, t, atol=1e-9)
 
 
-def test_locked_joints_stand_where_they_are_said_to(robot, tmp_path):
+def test_locked_joints_have_the_given_position(robot, tmp_path):
     t, q, v, _ = motion(robot, 0.5)
     path = record(tmp_path / 'bag', ['joint_1'], t, q[:, :1], v[:, :1], v[:, :1])
     samples = whole(path, robot, locked={'joint_2': 0.7})
@@ -97,7 +97,7 @@ def test_a_passive_joint_needs_no_effort_and_spins_without_a_jump(tmp_path):
     assert not samples.effort[:, 1].any()
 
 
-def test_currents_and_volts_become_torques(tmp_path):
+def test_currents_and_voltages_are_converted_to_torques(tmp_path):
     krang = kd.load_robot('krang')
     t, q, v, a = motion(krang, 0.2, reach=0.05)
     tau = torques(krang, q, v, a)
@@ -132,7 +132,7 @@ def test_wrong_names_missing_topics_and_missing_effort_are_one_line_each(robot, 
     path = record(tmp_path / 'c', robot.joint_names, t, q, v, v, topic='/a')
     with BagWriter(tmp_path / 'd') as writer:
         writer.write('/said', 'std_msgs/msg/String', b'\0\1\0\0\1\0\0\0\0', START)
-    with pytest.raises(KrangError, match='no topic of type sensor_msgs/msg/JointState; it holds /said'):
+    with pytest.raises(KrangError, match='no topic of type sensor_msgs/msg/JointState; it has /said'):
         opened(tmp_path / 'd', robot)
     with pytest.raises(KrangError, match='not sensor_msgs/msg/JointState'):
         opened(tmp_path / 'd', robot, topic='/said')

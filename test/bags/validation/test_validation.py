@@ -1,4 +1,4 @@
-"""Predicted against measured torque."""
+"""Measured and predicted torque compared."""
 
 import re
 
@@ -39,8 +39,8 @@ def test_figures_are_those_of_a_direct_calculation(tmp_path):
         assert result.joints[name]['friction'].correlation == pytest.approx(correlation, rel=1e-6)
 
 
-def test_every_step_of_the_model_counts(tmp_path):
-    """A recording of the model itself is explained by the whole model alone, step by step better."""
+def test_each_level_of_the_model_reduces_the_error(tmp_path):
+    """Only the full model explains a recording of itself."""
     krang = kd.load_robot('krang')
     result = validate(
         record_model(tmp_path / 'bag', krang, duration=5.0, reach=0.1), krang, None, Filtering(20.0)
@@ -51,7 +51,7 @@ def test_every_step_of_the_model_counts(tmp_path):
     assert left_1['friction'].rmse < left_1['rotor'].rmse < left_1['gravity'].rmse
 
 
-def test_the_worst_moment_is_where_the_push_was(arm, tmp_path):
+def test_the_largest_error_is_at_the_time_of_the_push(arm, tmp_path):
     t, q, v, a = motion(arm, 8.0)
     tau = torques(arm, q, v, a)
     tau[1000:1010, 2] += 30.0
@@ -61,7 +61,7 @@ def test_the_worst_moment_is_where_the_push_was(arm, tmp_path):
     assert error == pytest.approx(30, abs=1)
 
 
-def test_gravity_and_locked_joints_matter(arm, tmp_path):
+def test_gravity_and_locked_joints_are_applied(arm, tmp_path):
     tilted = arm.with_gravity((0, 9.81, 0))
     path = record_model(tmp_path / 'bag', tilted, duration=3.0)
     assert validate(path, tilted).joints['joint_2']['friction'].rmse < 0.05
@@ -70,7 +70,7 @@ def test_gravity_and_locked_joints_matter(arm, tmp_path):
     assert 'joint_6' not in locked.joints
 
 
-def test_a_tool_that_only_the_model_has_is_hinted_at(arm, tmp_path):
+def test_a_tool_that_only_the_model_has_gives_a_hint(arm, tmp_path):
     loaded = arm.with_payload('tool', 0.8, (0, 0, 0.05))
     path = record_model(tmp_path / 'bag', arm, noise=0.05)
     (hint,) = validate(path, loaded).hints
@@ -79,7 +79,7 @@ def test_a_tool_that_only_the_model_has_is_hinted_at(arm, tmp_path):
     assert not validate(path, arm).hints
 
 
-def test_demands_that_are_missed_are_named(arm, tmp_path):
+def test_missed_requirements_are_listed(arm, tmp_path):
     result = validate(record_model(tmp_path / 'bag', arm, duration=3.0, noise=0.5), arm)
     assert result.missed(None, None) == []
     assert result.missed(1.0, None) == []
@@ -96,7 +96,7 @@ def test_the_text_states_filter_and_acceleration(arm, tmp_path):
     assert 'filter: none' in validate(path, arm, None, Filtering(acceleration='position')).text()
 
 
-def test_a_torn_recording_is_validated_and_the_damage_told(arm, tmp_path):
+def test_a_truncated_recording_is_validated_and_the_damage_reported(arm, tmp_path):
     path = record_model(tmp_path / 'bag', arm, duration=6.0)
     file = path / 'bag.mcap'
     file.write_bytes(file.read_bytes()[: file.stat().st_size // 2])

@@ -1,4 +1,4 @@
-"""Measured wrenches against what the model leaves, and against the observer."""
+"""Measured wrenches compared with the torque residual and with the observer."""
 
 import numpy as np
 import pytest
@@ -33,7 +33,7 @@ def pressed(path, robot, frame_id='tool', sign=1.0):
     return path
 
 
-def test_a_wrench_that_the_robot_applies_explains_what_is_left(tmp_path):
+def test_a_wrench_applied_by_the_robot_explains_the_residual(tmp_path):
     robot = kd.load_robot('anthropomorphic')
     result = validate(pressed(tmp_path / 'bag', robot), robot)
     for name in robot.joint_names[:3]:
@@ -45,13 +45,13 @@ def test_a_wrench_that_the_robot_applies_explains_what_is_left(tmp_path):
     assert 'Measured wrenches' in result.text()
 
 
-def test_the_opposite_convention_shows_as_a_negative_correlation(tmp_path):
+def test_the_opposite_convention_gives_a_negative_correlation(tmp_path):
     robot = kd.load_robot('anthropomorphic')
     result = validate(pressed(tmp_path / 'bag', robot, sign=-1.0), robot)
     assert result.wrenches['joint_2']['residual'].correlation < -0.999
 
 
-def test_a_frame_that_the_robot_has_not_is_told(tmp_path):
+def test_an_unknown_frame_is_reported(tmp_path):
     robot = kd.load_robot('anthropomorphic')
     result = validate(pressed(tmp_path / 'bag', robot, frame_id='sensor'), robot)
     assert not result.wrenches

@@ -1,11 +1,11 @@
-"""A load that only the model has, or only the robot."""
+"""Loads that only the robot or only the model carries."""
 
 import numpy as np
 import pytest
 from bags.bagging import motion
 
 import krang_dynamics as kd
-from krang_dynamics.bags.validation.hints import gravity_columns, load_hint
+from krang_dynamics.bags.validation.load_hint import gravity_columns, load_hint
 
 
 @pytest.fixture(scope='module')
@@ -20,7 +20,7 @@ def test_columns_are_the_change_of_gravity_torque_by_a_load(robot):
 
 
 @pytest.mark.parametrize(('mass', 'word'), [(1.2, 'more than the model'), (-1.2, 'less than the model')])
-def test_a_load_is_seen_through_friction(robot, mass, word):
+def test_a_load_is_recognised_despite_friction(robot, mass, word):
     _, q, v, _ = motion(robot, 20.0, rate=20)
     loaded = robot.with_payload('tool', 1.2, (0, 0, 0.1))
     residual = np.array([loaded.gravity_torque(x) - robot.gravity_torque(x) for x in q]) * np.sign(mass)

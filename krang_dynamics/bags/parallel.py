@@ -1,4 +1,4 @@
-"""Work on windows of recordings, in several processes where there is much of it."""
+"""Work on windows of recordings, in several processes where there are many."""
 
 import os
 import sys
@@ -11,22 +11,22 @@ from multiprocessing import get_context
 from typing import Any, Generic, TypeVar
 
 Item = TypeVar('Item')
-Part = TypeVar('Part')
+Result = TypeVar('Result')
 
-FEW = 3  # windows that are done before a second process has started
+FEW = 3  # windows; so few are done before a second process has started
 THREADS = ('OMP_NUM_THREADS', 'OPENBLAS_NUM_THREADS', 'MKL_NUM_THREADS')
 
 
-class Job(ABC, Generic[Item, Part]):
-    """What a process needs to know, small enough to be sent there."""
+class ParallelJob(ABC, Generic[Item, Result]):
+    """The inputs of a worker process, small enough to be pickled."""
 
     @abstractmethod
-    def open(self) -> Callable[[Item], Part]:
-        """Open files and models once per process; returns the function for one item."""
+    def open(self) -> Callable[[Item], Result]:
+        """Open files and models once per process; returns the function that processes one item."""
 
 
-def run(job: Job[Item, Part], items: Sequence[Item], what: str) -> Iterator[Part]:
-    """The parts in the order of the items, whatever the number of processes; progress on stderr."""
+def run(job: ParallelJob[Item, Result], items: Sequence[Item], what: str) -> Iterator[Result]:
+    """The results in the order of the items, for any number of processes; progress goes to stderr."""
     progress = Progress(what, len(items))
     workers = min(os.cpu_count() or 1, len(items))
     if len(items) <= FEW or workers == 1:
@@ -35,19 +35,19 @@ def run(job: Job[Item, Part], items: Sequence[Item], what: str) -> Iterator[Part
             yield work(item)
             progress.step()
     else:
-        # Processes are started afresh: a fork would copy the locks of threads that it does not copy.
+        # 'spawn', because a fork copies the locks of threads but not the threads.
         with (
             one_thread_each(),
             ProcessPoolExecutor(workers, get_context('spawn'), _open, (job,)) as executor,
         ):
-            for part in executor.map(_work, items):
-                yield part
+            for result in executor.map(_work, items):
+                yield result
                 progress.step()
     progress.end()
 
 
 class Progress:
-    """A line on standard error, for people only."""
+    """A progress line on standard error, only where that is a terminal."""
 
     def __init__(self, what: str, count: int) -> None:
         self.what, self.count, self.done = what, count, 0
@@ -55,6 +55,7 @@ class Progress:
         self._start = time.perf_counter()
 
     def step(self) -> None:
+        """Count one item."""
         self.done += 1
         if self._shown:
             spent = time.perf_counter() - self._start
@@ -63,13 +64,14 @@ class Progress:
             print(f'\r{text:<60}', file=sys.stderr, end='', flush=True)
 
     def end(self) -> None:
+        """Clear the line."""
         if self._shown:
             print(f'\r{"":<60}\r', file=sys.stderr, end='', flush=True)
 
 
 @contextmanager
 def one_thread_each() -> Iterator[None]:
-    """Processes started within share the cores without threads of their own."""
+    """Processes started in this context use one thread each: they share the cores already."""
     before = {name: os.environ.get(name) for name in THREADS}
     os.environ.update(dict.fromkeys(THREADS, '1'))
     try:
@@ -85,7 +87,7 @@ def one_thread_each() -> Iterator[None]:
 _opened: Callable[[Any], Any] | None = None
 
 
-def _open(job: Job[Any, Any]) -> None:
+def _open(job: ParallelJob[Any, Any]) -> None:
     global _opened
     _opened = job.open()
 

@@ -1,8 +1,8 @@
-"""Names of recordings to joints."""
+"""Joint names of recordings mapped to those of the robot."""
 
 import pytest
 
-from krang_dynamics.bags.io.joint_names import hint, renamed
+from krang_dynamics.bags.validation.joint_names import hint, renamed
 from krang_dynamics.errors import BagError
 
 
@@ -30,7 +30,7 @@ def test_wrong_rules_are_refused(rule, reason):
         renamed(['fer_1', 'fer_2'], [rule])
 
 
-def test_the_rule_that_is_missing_is_offered():
+def test_a_likely_rule_is_suggested():
     ours = [f'panda_joint{i}' for i in range(1, 8)]
     assert "--map 'fer_joint*=panda_joint*'" in hint(ours, [f'fer_joint{i}' for i in range(1, 8)])
     assert "--map 'elbw=elbow'" in hint(['elbow'], ['elbw', 'wrist'])

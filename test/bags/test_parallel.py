@@ -1,4 +1,4 @@
-"""Work in several processes gives what one process gives."""
+"""Several processes give the result of one process."""
 
 import os
 
@@ -6,15 +6,15 @@ import pytest
 from bags.bagging import record_model
 
 import krang_dynamics as kd
-from krang_dynamics.bags.io import parallel
-from krang_dynamics.bags.io.parallel import Progress, one_thread_each
+from krang_dynamics.bags import parallel
+from krang_dynamics.bags.parallel import Progress, one_thread_each
 from krang_dynamics.bags.validation.filtering import Filtering
 from krang_dynamics.bags.validation.validation import validate
 
 pytest.importorskip('rosbags')
 
 
-def test_processes_change_nothing_in_the_result(tmp_path, monkeypatch):
+def test_the_result_does_not_depend_on_the_number_of_processes(tmp_path, monkeypatch):
     robot = kd.load_robot('planar_2r')
     path = record_model(tmp_path / 'bag', robot, noise=0.1)
     whole = validate(path, robot, None, Filtering(10.0))
@@ -29,7 +29,7 @@ def test_processes_change_nothing_in_the_result(tmp_path, monkeypatch):
         assert parted == pytest.approx(levels['friction'].as_dict(), rel=1e-6)
 
 
-def test_the_environment_is_left_as_it_was(monkeypatch):
+def test_the_environment_is_restored(monkeypatch):
     monkeypatch.setenv('OMP_NUM_THREADS', '7')
     monkeypatch.delenv('MKL_NUM_THREADS', raising=False)
     with one_thread_each():
@@ -38,7 +38,7 @@ def test_the_environment_is_left_as_it_was(monkeypatch):
     assert 'MKL_NUM_THREADS' not in os.environ
 
 
-def test_progress_is_for_terminals_only(capsys):
+def test_progress_is_shown_only_on_terminals(capsys):
     progress = Progress('working', 5)
     progress.step()
     progress.end()

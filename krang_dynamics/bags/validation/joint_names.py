@@ -1,4 +1,4 @@
-"""From the names of a recording to the joints of a robot; nothing is guessed, but guesses are offered."""
+"""Joint names of a recording mapped to those of a robot, by rules of the user; likely rules are suggested."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -8,12 +8,12 @@ from ...errors import BagError
 
 
 def renamed(names: Iterable[str], maps: Sequence[str]) -> dict[str, str]:
-    """By name of the recording: the name that 'FROM=TO' gives it; one * on each side stands for the same."""
+    """Name in the recording -> name after the rules 'FROM=TO'; a * matches the same text on both sides."""
     result = {name: name for name in names}
     for rule in maps:
         left, equals, right = rule.partition('=')
         if not (left and equals and right) or left.count('*') != right.count('*') or left.count('*') > 1:
-            raise BagError(f"--map {rule!r}: write 'FROM=TO', with one * on both sides or on none")
+            raise BagError(f"--map {rule!r}: write 'FROM=TO', with one * on each side or none")
         pattern = re.compile(re.escape(left).replace(r'\*', '(.*)'))
         matches = {name: found for name in result if (found := pattern.fullmatch(name))}
         if not matches:
@@ -27,7 +27,7 @@ def renamed(names: Iterable[str], maps: Sequence[str]) -> dict[str, str]:
 
 
 def hint(missing: Sequence[str], unused: Sequence[str]) -> str:
-    """How the names that are missing might be had from those that nothing uses."""
+    """A suggestion how to map unused names to the missing ones; empty where there is none."""
     if not unused:
         return ''
     for theirs in unused:
@@ -39,7 +39,7 @@ def hint(missing: Sequence[str], unused: Sequence[str]) -> str:
 
 
 def _rule(theirs: str, ours: str) -> str:
-    """A pattern that turns one name into the other by changing its beginning; '' where there is none."""
+    """A pattern that replaces the part before a common number at the end; '' where there is none."""
     common = 0
     while common < min(len(theirs), len(ours)) and theirs[-1 - common] == ours[-1 - common]:
         common += 1

@@ -1,0 +1,160 @@
+"""One window of a recording compared with the model; the results of windows can be added."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from ...arrays import Array
+from ...robot.config import RobotConfig
+from ...robot.model import Robot
+from ...robot.payload import Payload
+from ...robot.urdf import Urdf
+from ..io.reader import Bag
+from ..parallel import ParallelJob
+from .filtering import FilteredMotion, Filtering, filtered_motions
+from .prediction import LEVELS, Predictor
+from .recording import Reading, Recording, Window
+from .recording_check import RecordingCheck
+from .statistics import CorrelationSums
+from .wrenches import WARM_UP, WrenchComparison, wrench_topics
+
+WORST, CANDIDATES = 3, 150  # reported largest errors per joint, and samples among which they are chosen
+APART = 1.0  # least time between them [s]
+
+Error = tuple[float, float]  # time [s], measured - predicted [N m]
+
+
+@dataclass
+class PlotSeries:
+    """A subset of the samples, for plots: (K,) and (K, n)."""
+
+    t: Array
+    q: Array
+    v: Array
+    measured: Array
+    predicted: dict[str, Array]
+
+    def add(self, other: 'PlotSeries') -> None:
+        """Append the samples of another window."""
+        for name in ('t', 'q', 'v', 'measured'):
+            setattr(self, name, np.concatenate([getattr(self, name), getattr(other, name)]))
+        for level, values in other.predicted.items():
+            self.predicted[level] = np.concatenate([self.predicted[level], values])
+
+
+@dataclass
+class WindowResult:
+    """Comparison of one window, or of several after `add`."""
+
+    levels: dict[str, CorrelationSums]
+    check: RecordingCheck
+    worst: list[list[Error]]  # per joint
+    series: PlotSeries
+    wrenches: dict[str, CorrelationSums]
+    damage: list[str]
+
+    def add(self, other: 'WindowResult') -> None:
+        """Add another window."""
+        for name, sums in other.levels.items():
+            self.levels[name].add(sums)
+        self.add_wrenches(other.wrenches)
+        self.check.add(other.check)
+        self.series.add(other.series)
+        self.worst = [_largest(mine + theirs) for mine, theirs in zip(self.worst, other.worst, strict=True)]
+        self.damage += [line for line in other.damage if line not in self.damage]
+
+    def add_wrenches(self, wrenches: dict[str, CorrelationSums]) -> None:
+        """Add a comparison of wrenches."""
+        for name, sums in wrenches.items():
+            if name in self.wrenches:
+                self.wrenches[name].add(sums)
+            else:
+                self.wrenches[name] = sums
+
+
+@dataclass(frozen=True)
+class ValidationJob(ParallelJob[Window, WindowResult]):
+    """The inputs of a process that compares windows of one recording."""
+
+    path: Path
+    config: RobotConfig
+    urdf: tuple[str | bytes, str]  # text and source, which are smaller than a parsed Urdf
+    payloads: tuple[Payload, ...]
+    reading: Reading
+    filtering: Filtering
+    points: int  # of the plot series, per window
+
+    def open(self) -> Callable[[Window], WindowResult]:
+        robot = Robot(self.config, Urdf(*self.urdf), self.payloads)
+        recording = Recording(Bag(self.path), robot, self.reading)
+        return _WindowComparison(recording, self.filtering, self.points).result
+
+
+class _WindowComparison:
+    def __init__(self, recording: Recording, filtering: Filtering, points: int) -> None:
+        self._recording, self._filtering, self._points = recording, filtering, points
+        self._predictor = Predictor(recording.robot)
+        topics, _ = wrench_topics(recording.bag, recording.robot)
+        self._wrenches = (
+            WrenchComparison(recording.bag, recording.robot, topics, filtering) if topics else None
+        )
+        shortest_run = 20 / recording.rate if recording.rate else 0.0
+        margin = max(2 * filtering.settling, shortest_run, WARM_UP if topics else 0.0)
+        self._margin = round(1e9 * margin)
+
+    def result(self, window: Window) -> WindowResult:
+        """Compare start <= t < stop; the filter settles in a margin on both sides."""
+        start, stop = window
+        robot = self._recording.robot
+        samples = self._recording.samples(start - self._margin, stop + self._margin)
+        empty = np.zeros((0, robot.nv))
+        result = WindowResult(
+            {level: CorrelationSums(empty, empty) for level in LEVELS},
+            RecordingCheck.of(samples, start, stop, robot.effort_limits),
+            [[] for _ in robot.joint_names],
+            PlotSeries(np.zeros(0), empty, empty, empty, dict.fromkeys(LEVELS, empty)),
+            {},
+            self._recording.bag.damage,
+        )
+        for with_margin in filtered_motions(samples, self._filtering):
+            motion = with_margin.between(start, stop)
+            if len(motion.t):
+                self._compare(result, with_margin, motion, window)
+        return result
+
+    def _compare(
+        self, result: WindowResult, with_margin: FilteredMotion, motion: FilteredMotion, window: Window
+    ) -> None:
+        """Add one run without gaps; the observer of the wrench comparison also needs the margin."""
+        result.check.add_velocities(motion)
+        predicted = self._predictor.torques(with_margin if self._wrenches else motion)
+        if self._wrenches:
+            result.add_wrenches(self._wrenches.compare(with_margin, predicted['friction'], *window))
+            rows = slice(*np.searchsorted(with_margin.arrival, window).tolist())
+            predicted = {level: torque[rows] for level, torque in predicted.items()}
+        for level, torque in predicted.items():
+            result.levels[level].add(CorrelationSums(motion.effort, torque))
+        self._add_worst(result, motion.t, motion.effort - predicted['friction'])
+        step = max(1, len(motion.t) // max(self._points, 1))
+        thinned = {level: torque[::step].copy() for level, torque in predicted.items()}
+        few = motion.every(step)
+        result.series.add(PlotSeries(few.t, few.q, few.v, few.effort, thinned))
+
+    @staticmethod
+    def _add_worst(result: WindowResult, t: Array, error: Array) -> None:
+        for joint, errors in enumerate(result.worst):
+            size = np.abs(error[:, joint])
+            for k in np.argpartition(size, -min(len(t), CANDIDATES))[-CANDIDATES:]:
+                errors.append((float(t[k]), float(error[k, joint])))
+        result.worst = [_largest(errors) for errors in result.worst]
+
+
+def _largest(errors: list[Error]) -> list[Error]:
+    """The largest errors that are at least APART from each other."""
+    kept: list[Error] = []
+    for time, error in sorted(errors, key=lambda entry: -abs(entry[1])):
+        if len(kept) < WORST and all(abs(time - other) > APART for other, _ in kept):
+            kept.append((time, error))
+    return kept
