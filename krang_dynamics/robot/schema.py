@@ -1,8 +1,8 @@
 """Conversion between YAML and dataclasses, with errors that name the file, the key and the remedy."""
 
 import dataclasses
-import math
 import re
+import sys
 import types
 import typing
 from pathlib import Path
@@ -80,7 +80,7 @@ def _convert(hint: Any, value: Any, source: str, key: str) -> Any:
     if origin is Literal and value in arguments and not isinstance(value, bool):
         return value
     if hint is float and isinstance(value, (int, float)) and not isinstance(value, bool):
-        if math.isfinite(value):
+        if abs(value) <= sys.float_info.max:  # an integer can be too large for a float
             return float(value)
     elif hint in (bool, str) and isinstance(value, hint):
         return value

@@ -24,3 +24,9 @@ def test_small_numbers_are_numbers_and_repeated_keys_are_refused(tmp_path):
     path.write_text('a: 1\na: 2\n')
     with pytest.raises(ConfigError, match="key 'a' occurs twice"):
         read_yaml(path)
+
+
+@pytest.mark.parametrize('number', [10**400, -(10**400), float('nan'), float('inf')])
+def test_a_number_that_is_no_finite_float_is_refused(number):
+    with pytest.raises(ConfigError, match=r'gravity\[2\] .* must be a finite number'):
+        kd.load_robot('planar_2r', gravity=(0.0, 0.0, number))
