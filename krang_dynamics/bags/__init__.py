@@ -1,1 +1,1 @@
-"""Recordings: rosbag2 files read and written without ROS, and what they say about a robot's model."""
+"""Recordings: rosbag2 files without ROS, validation and identification of models, replay."""

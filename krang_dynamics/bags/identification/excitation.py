@@ -74,7 +74,7 @@ class Excitation:
                         number(robot.effort_limits[j], 4),
                     ]
                 )
-        header = ['joint', 'from', 'to', 'speed', 'limit', 'torque', 'limit']
+        header = ['joint', 'from [rad]', 'to', 'speed [rad/s]', 'limit', 'torque [N m]', 'limit']
         return '\n'.join(
             [
                 f'{robot.name}: {self.t[-1]:.1f} s, condition number {self.condition:.4g} '
@@ -123,7 +123,7 @@ def excite(
 class _Search:
     def __init__(self, robot: Robot, design: Design, locked: Mapping[str, float]) -> None:
         self.robot, self.design = robot, design
-        self.centre = np.array([locked.get(n, x) for n, x in zip(robot.joint_names, robot.home, strict=True)])
+        self.center = np.array([locked.get(n, x) for n, x in zip(robot.joint_names, robot.home, strict=True)])
         driven = np.isin(robot.joint_names, robot.actuated_joint_names)
         self.moving = driven & ~np.isin(robot.joint_names, list(locked))
         if not self.moving.any():
@@ -131,7 +131,7 @@ class _Search:
         self._predictor = Predictor(robot)
         self._regressor = Regressor(robot, Unknowns(robot.friction.sign or 'exact'), self.moving, self.moving)
         self._base = self._identifiable()
-        reach = np.minimum(robot.upper - self.centre, self.centre - robot.lower)
+        reach = np.minimum(robot.upper - self.center, self.center - robot.lower)
         self._reach = MARGIN * np.where(np.isfinite(reach), reach, TURN)
         if (self._reach[self.moving] <= 0).any():
             stuck = [
@@ -180,7 +180,7 @@ class _Search:
 
     def _at(self, coefficients: Array, t: Array) -> FilteredMotion:
         dq, v, a = self._series(coefficients, t)
-        return FilteredMotion(t, np.zeros(len(t), np.int64), self.centre + dq, v, a, np.zeros_like(dq))
+        return FilteredMotion(t, np.zeros(len(t), np.int64), self.center + dq, v, a, np.zeros_like(dq))
 
     def _influence(self) -> Array:
         """Peak torque of joint i due to motion of joint j alone at full amplitude, (n, n) [N m]."""
@@ -229,7 +229,7 @@ class _Search:
     def _identifiable(self) -> BaseParameters:
         regressor = self._regressor
         names, still = self.robot.joint_names, ~self.moving
-        locked = {names[j]: float(self.centre[j]) for j in np.flatnonzero(still)}
+        locked = {names[j]: float(self.center[j]) for j in np.flatnonzero(still)}
         motion = random_motion(self.robot, max(60, len(regressor.names)), locked)
         Y = regressor.matrix(motion)[:, self.moving].reshape(-1, len(regressor.names))
         return base_parameters(Y, np.arange(len(regressor.names)) >= regressor.inertial)

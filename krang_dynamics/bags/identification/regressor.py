@@ -77,10 +77,10 @@ class Regressor:
         Y = np.zeros((len(q), robot.nv, len(self.names)))
         bodies = np.concatenate([np.arange(10 * (i - 1), 10 * i) for i in self.bodies])
         for k, (x, dx, ddx) in enumerate(zip(q, v, a, strict=True)):
-            whole = pin.computeJointTorqueRegressor(
+            full = pin.computeJointTorqueRegressor(
                 model, self._data, joints.position(x), joints.velocity(dx), joints.velocity(ddx)
             )
-            Y[k, :, : self.inertial] = (whole if joints.is_identity else joints.G.T @ whole)[:, bodies]
+            Y[k, :, : self.inertial] = (full if joints.is_identity else joints.G.T @ full)[:, bodies]
         sign = np.tanh(v) if self.unknowns.sign == 'smooth' else np.sign(v)
         values = {
             'rotor': a,

@@ -142,10 +142,11 @@ class Recording:
             gains, offsets, names = self.reading.gains, self.reading.offsets, self.robot.joint_names
             effort = effort * [gains.get(name, 1.0) for name in names]
             effort = effort - [offsets.get(name, 0.0) for name in names]
-        whole = np.isfinite(q).all(axis=1) & np.isfinite(effort).all(axis=1)
-        incomplete = arrival[~whole]
+        complete = np.isfinite(q).all(axis=1) & np.isfinite(effort).all(axis=1)
+        incomplete = arrival[~complete]
         if len(incomplete):
-            t, arrival, q, v, effort = t[whole], arrival[whole], q[whole], v[whole], effort[whole]
+            t, arrival = t[complete], arrival[complete]
+            q, v, effort = q[complete], v[complete], effort[complete]
         if self._spins.any():
             q[:, self._spins] = np.unwrap(q[:, self._spins], axis=0)
         return RecordedSamples(t, arrival, q, v, effort, incomplete=incomplete)

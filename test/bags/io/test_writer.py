@@ -57,5 +57,5 @@ def test_messages_of_rosbags_types_can_be_written(tmp_path):
 
     String = get_typestore(Stores.ROS2_JAZZY).types['std_msgs/msg/String']
     with BagWriter(tmp_path / 'bag') as writer:
-        writer.write_message('/said', String('hello'), START)
-    assert next(Bag(tmp_path / 'bag').read('/said'))[1].data == 'hello'
+        writer.write_message('/chatter', String('hello'), START)
+    assert next(Bag(tmp_path / 'bag').read('/chatter'))[1].data == 'hello'

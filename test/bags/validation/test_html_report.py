@@ -20,7 +20,7 @@ def recorded(tmp_path_factory):
     return robot, record_model(tmp_path_factory.mktemp('bags') / 'bag', robot, duration=6.0, noise=0.1)
 
 
-def assert_whole(page, robot, images):
+def assert_self_contained(page, robot, images):
     assert page.startswith('<!doctype html>')
     assert len(re.findall(r'src="data:image/png;base64,[A-Za-z0-9+/=]{1000,}"', page)) == images
     assert not re.search(r'(src|href)="(?!data:)', page)
@@ -30,13 +30,13 @@ def assert_whole(page, robot, images):
 def test_a_validation_report_is_self_contained(recorded):
     robot, path = recorded
     page = validation_html(validate(path, robot))
-    assert_whole(page, robot, 2)
+    assert_self_contained(page, robot, 2)
     assert 'With rotor inertia' in page
 
 
 def test_an_identification_shows_before_and_after(recorded):
     robot, path = recorded
     page = identification_html(identify([path], robot))
-    assert_whole(page, robot, 2)
+    assert_self_contained(page, robot, 2)
     assert 'joint_1.viscous' in page
     assert 'condition number' in page

@@ -24,7 +24,7 @@ def opened(path, robot, **reading):
     return Recording(Bag(path), robot, Reading(**reading))
 
 
-def whole(path, robot, **reading):
+def all_samples(path, robot, **reading):
     return opened(path, robot, **reading).samples(0, FOREVER)
 
 
@@ -32,7 +32,7 @@ def test_samples_are_in_the_order_of_joint_names(robot, tmp_path):
     t, q, v, a = motion(robot, 1.0)
     tau = torques(robot, q, v, a)
     bag = record(tmp_path / 'bag', ['j2', 'other', 'j1'], t, *(x[:, [1, 0, 0]] for x in (q, v, tau)))
-    samples = whole(bag, robot, maps=('j*=joint_*',))
+    samples = all_samples(bag, robot, maps=('j*=joint_*',))
     np.testing.assert_array_equal(samples.q, q)
     np.testing.assert_array_equal(samples.v, v)
     np.testing.assert_array_equal(samples.effort, tau)
@@ -48,7 +48,7 @@ def test_two_publishers_are_merged(robot, tmp_path):
                 now = START + round(1e9 * t[k]) + late
                 state = (x[k, joint : joint + 1] for x in (q, v, tau))
                 writer.write('/joint_states', TYPE, encode([f'joint_{joint + 1}'], now, *state), now)
-    samples = whole(tmp_path / 'bag', robot)
+    samples = all_samples(tmp_path / 'bag', robot)
     assert len(samples.t) == len(t) - 1  # the second publisher starts one sample later
     exact = robot.home[1] + 0.4 * np.sin(2 * np.pi * 0.3 * 1.37 * (samples.t - 1e-3) + 1)
     np.testing.assert_allclose(samples.q[:, 1], exact, atol=1e-5)
@@ -62,7 +62,7 @@ def test_repeated_backward_and_incomplete_samples_are_dropped_and_counted(robot,
     stamps[20] = stamps[15] + 1
     q = q.copy()
     q[30, 0] = np.nan
-    samples = whole(record(tmp_path / 'bag', robot.joint_names, t, q, v, tau, stamps=stamps), robot)
+    samples = all_samples(record(tmp_path / 'bag', robot.joint_names, t, q, v, tau, stamps=stamps), robot)
     assert len(samples.t) == len(t) - 3
     assert (np.diff(samples.t) > 0).all()
     for found, k in ((samples.repeated, 10), (samples.backward, 20), (samples.incomplete, 30)):
@@ -73,17 +73,17 @@ def test_a_stamp_of_zero_means_the_time_of_arrival(robot, tmp_path):
     t, q, v, a = motion(robot, 0.5)
     tau = torques(robot, q, v, a)
     path = record(tmp_path / 'bag', robot.joint_names, t, q, v, tau, stamps=np.zeros(len(t), int))
-    np.testing.assert_allclose(whole(path, robot).t, t, atol=1e-9)
+    np.testing.assert_allclose(all_samples(path, robot).t, t, atol=1e-9)
 
 
 def test_locked_joints_have_the_given_position(robot, tmp_path):
     t, q, v, _ = motion(robot, 0.5)
     path = record(tmp_path / 'bag', ['joint_1'], t, q[:, :1], v[:, :1], v[:, :1])
-    samples = whole(path, robot, locked={'joint_2': 0.7})
+    samples = all_samples(path, robot, locked={'joint_2': 0.7})
     assert (samples.q[:, 1] == 0.7).all()
     assert not samples.v[:, 1].any()
     with pytest.raises(KrangError, match='joint to lock'):
-        whole(path, robot, locked={'joint_9': 0})
+        all_samples(path, robot, locked={'joint_9': 0})
 
 
 def test_a_passive_joint_needs_no_effort_and_spins_without_a_jump(tmp_path):
@@ -92,7 +92,7 @@ def test_a_passive_joint_needs_no_effort_and_spins_without_a_jump(tmp_path):
     q = np.column_stack([0.1 * np.sin(t), 4 * t])
     wrapped = np.column_stack([q[:, 0], (q[:, 1] + np.pi) % (2 * np.pi) - np.pi])
     tau = np.column_stack([np.ones(len(t)), np.full(len(t), np.nan)])
-    samples = whole(record(tmp_path / 'bag', robot.joint_names, t, wrapped, q, tau), robot)
+    samples = all_samples(record(tmp_path / 'bag', robot.joint_names, t, wrapped, q, tau), robot)
     np.testing.assert_allclose(samples.q[:, 1], q[:, 1], atol=1e-12)
     assert not samples.effort[:, 1].any()
 
@@ -103,9 +103,9 @@ def test_currents_and_voltages_are_converted_to_torques(tmp_path):
     tau = torques(krang, q, v, a)
     current = np.array([krang.motor_command(x, y) for x, y in zip(tau, v, strict=True)])
     path = record(tmp_path / 'bag', krang.joint_names, t, q, v, current)
-    np.testing.assert_allclose(whole(path, krang, unit='current').effort, tau, rtol=1e-12)
+    np.testing.assert_allclose(all_samples(path, krang, unit='current').effort, tau, rtol=1e-12)
     with pytest.raises(ConfigError, match='back_emf'):
-        whole(path, krang, unit='voltage')
+        all_samples(path, krang, unit='voltage')
 
 
 def test_windows_cover_everything_once(robot, tmp_path, monkeypatch):
@@ -131,8 +131,8 @@ def test_wrong_names_missing_topics_and_missing_effort_are_one_line_each(robot, 
         opened(path, robot)
     path = record(tmp_path / 'c', robot.joint_names, t, q, v, v, topic='/a')
     with BagWriter(tmp_path / 'd') as writer:
-        writer.write('/said', 'std_msgs/msg/String', b'\0\1\0\0\1\0\0\0\0', START)
-    with pytest.raises(KrangError, match='no topic of type sensor_msgs/msg/JointState; it has /said'):
+        writer.write('/chatter', 'std_msgs/msg/String', b'\0\1\0\0\1\0\0\0\0', START)
+    with pytest.raises(KrangError, match='no topic of type sensor_msgs/msg/JointState; it has /chatter'):
         opened(tmp_path / 'd', robot)
     with pytest.raises(KrangError, match='not sensor_msgs/msg/JointState'):
-        opened(tmp_path / 'd', robot, topic='/said')
+        opened(tmp_path / 'd', robot, topic='/chatter')

@@ -26,16 +26,16 @@ def test_figures_are_those_of_a_direct_calculation(tmp_path):
     result = validate(record(tmp_path / 'bag', krang.joint_names, t, q, v, tau), krang)
     a = np.gradient(v, t, axis=0)
     gravity = np.array([krang.gravity_torque(x) for x in q])
-    whole = np.array([krang.inverse_dynamics(*x, friction=True) for x in zip(q, v, a, strict=True)])
+    full = np.array([krang.inverse_dynamics(*x, friction=True) for x in zip(q, v, a, strict=True)])
     for j, name in enumerate(krang.joint_names):
-        for level, torque in (('gravity', gravity), ('friction', whole)):
+        for level, torque in (('gravity', gravity), ('friction', full)):
             error = tau[:, j] - torque[:, j]
             figures = result.joints[name][level]
             assert figures.rmse == pytest.approx(np.sqrt((error**2).mean()), rel=1e-6)
             assert figures.bias == pytest.approx(error.mean(), rel=1e-6)
             squares = ((tau[:, j] - tau[:, j].mean()) ** 2).sum()
             assert figures.r2 == pytest.approx(1 - (error**2).sum() / squares, rel=1e-6)
-        correlation = np.corrcoef(tau[:, j], whole[:, j])[0, 1]
+        correlation = np.corrcoef(tau[:, j], full[:, j])[0, 1]
         assert result.joints[name]['friction'].correlation == pytest.approx(correlation, rel=1e-6)
 
 

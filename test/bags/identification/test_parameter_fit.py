@@ -1,0 +1,51 @@
+"""Parameters, noise and gains from exact equations with known noise."""
+
+import numpy as np
+import pytest
+
+import krang_dynamics as kd
+from krang_dynamics.bags.identification.least_squares import TriangularFactor
+from krang_dynamics.bags.identification.parameter_fit import fit_parameters, motor_gain
+from krang_dynamics.bags.identification.regressor import Regressor, Unknowns, random_motion
+from krang_dynamics.errors import KrangError
+
+NOISE = np.array([0.5, 0.05])  # of each joint [N m]
+
+
+@pytest.fixture(scope='module')
+def regressor():
+    everywhere = np.ones(2, bool)
+    return Regressor(kd.load_robot('planar_2r'), Unknowns(), everywhere, everywhere)
+
+
+def factors(regressor, theta, scale=(1.0, 1.0)):
+    """Equations of 4000 random states, with noise."""
+    Y = regressor.matrix(random_motion(regressor.robot, 4000))
+    noise = NOISE * np.random.default_rng(4).normal(size=(len(Y), 2))
+    effort = (Y @ theta + noise) / scale
+    return [TriangularFactor.of(Y[:, j], effort[:, j]) for j in range(2)]
+
+
+def test_parameters_and_noise_are_recovered(regressor):
+    theta = regressor.prior.copy()
+    friction = [regressor.names.index(name) for name in ('joint_1.viscous', 'joint_2.coulomb')]
+    theta[friction] = 1.5, 0.4
+    found, deviation, noises = fit_parameters(regressor, factors(regressor, theta), np.ones(2, bool))
+    np.testing.assert_allclose(noises, NOISE, rtol=0.05)
+    assert (np.abs(found - theta)[friction] < 4 * deviation[friction]).all()
+    assert found[friction] == pytest.approx([1.5, 0.4], rel=0.05)
+
+
+def test_a_motor_gain_is_recovered_with_its_deviation(regressor):
+    joints, gains = regressor.robot.joint_names, (1.25, 0.8)
+    for factor, joint, gain in zip(factors(regressor, regressor.prior, gains), joints, gains, strict=True):
+        found, deviation = motor_gain(regressor, factor, joint)
+        assert abs(found - gain) < 4 * deviation
+        assert deviation < 0.01
+
+
+def test_a_gain_that_the_motion_does_not_show_is_refused(regressor):
+    standing = np.zeros((100, len(regressor.names)))
+    factor = TriangularFactor.of(standing, np.random.default_rng(1).normal(size=100))
+    with pytest.raises(KrangError, match='the gain of joint_1 cannot be identified'):
+        motor_gain(regressor, factor, 'joint_1')
