@@ -50,23 +50,27 @@ class SimulatorSettings(Settings):
         Parameter('measure_wrenches', 'flag', True, 'true: publish external wrenches at the end effectors'),
         Parameter('start', 'per_joint', None, 'initial position; default: home', 'rad'),
         Parameter('push.frame', 'text', '', 'frame to push; empty: no push', live=True),
-        Parameter(
-            'push.wrench', 'numbers', [0.0] * 6, 'its force and moment, world axes', 'N, N m', live=True
-        ),
+        Parameter('push.wrench', 'numbers', [0.0] * 6, 'force and moment, world axes', 'N, N m', live=True),
         Parameter('push.duration', 'number', 0.0, 'duration of the push; 0: no end', 's', 0, 1e6, live=True),
         Parameter('wall.frame', 'text', '', 'frame that the wall stops; empty: no wall', live=True),
         Parameter('wall.point', 'numbers', [0.0] * 3, 'point of the wall', 'm', live=True),
-        Parameter('wall.normal', 'numbers', [1.0, 0.0, 0.0], 'its normal, towards the robot', live=True),
-        Parameter('faults.position_noise', 'number', 0.0, 'standard deviation', 'rad', 0, 1, live=True),
-        Parameter('faults.velocity_noise', 'number', 0.0, 'standard deviation', 'rad/s', 0, 10, live=True),
-        Parameter('faults.effort_noise', 'number', 0.0, 'standard deviation', 'N m', 0, 1e4, live=True),
+        Parameter(
+            'wall.normal', 'numbers', [1.0, 0.0, 0.0], 'normal of the wall, towards the robot', live=True
+        ),
+        Parameter('faults.position_noise', 'number', 0.0, 'position noise (1 sigma)', 'rad', 0, 1, live=True),
+        Parameter(
+            'faults.velocity_noise', 'number', 0.0, 'velocity noise (1 sigma)', 'rad/s', 0, 10, live=True
+        ),
+        Parameter('faults.effort_noise', 'number', 0.0, 'effort noise (1 sigma)', 'N m', 0, 1e4, live=True),
         Parameter('faults.quantisation', 'number', 0.0, 'resolution of positions', 'rad', 0, 1, live=True),
         Parameter('faults.delay', 'number', 0.0, 'delay of states', 's', 0, 10, live=True),
-        Parameter('faults.lost', 'number', 0.0, 'share of states that are lost', '1', 0, 1, live=True),
+        Parameter('faults.lost', 'number', 0.0, 'fraction of states that are lost', '1', 0, 1, live=True),
         Parameter('faults.frozen', 'names', (), 'joints whose sensors repeat their last value', live=True),
         Parameter('faults.nan', 'names', (), 'joints whose sensors give NaN', live=True),
-        Parameter('faults.dead_drivers', 'names', (), 'drivers without torque', live=True),
-        Parameter('faults.mass', 'number', 1.0, 'factor on all masses', '1', 0.1, 10, live=True),
+        Parameter('faults.dead_drivers', 'names', (), 'drivers that give no torque', live=True),
+        Parameter(
+            'faults.mass', 'number', 1.0, 'factor on link masses and inertias', '1', 0.1, 10, live=True
+        ),
     )
 
     @classmethod

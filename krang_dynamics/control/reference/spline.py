@@ -54,7 +54,7 @@ class Spline:
         np.dot(basis, self._pieces[piece], out=out)
 
     def release(self, joints: Mask) -> None:
-        """Set the joints of a mask to zero for all times: another spline has them."""
+        """Set the joints of a mask to zero for all times: another spline moves them."""
         self._control[..., joints] = 0.0
         self.rest[..., joints] = 0.0
 

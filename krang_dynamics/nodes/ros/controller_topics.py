@@ -43,7 +43,7 @@ class ControllerTopics:
         self._desired = JointStateWriter(joints, ('position', 'velocity'))
 
     def send(self, outputs: Outputs, times: tuple[Stamp, Stamp, Stamp]) -> bytes | None:
-        """Publish the command, labelled with state, step and clock; returns its bytes, or None if there is none."""
+        """Publish the command, labelled with state, step and clock; returns its bytes, if any."""
         if outputs.command is None:
             return None
         command = self._command.labelled(times, outputs.command)
