@@ -10,7 +10,7 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
     parser = command_parser(
         commands,
         'demo',
-        'run simulator, controller and guard on real topics through a scenario; table and plot',
+        'run a scripted demonstration: simulator, controller and guard on real ROS 2 topics',
         'krang demo krang --animate krang.gif',
     )
     add = parser.add_argument

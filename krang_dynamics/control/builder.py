@@ -73,7 +73,7 @@ def limits_of(settings: Settings, robot: Robot, commanded: Sequence[str]) -> Lim
         limits.stop_rate = settings.per_joint('stop.rate', robot)
         for name, value in zip(robot.joint_names, limits.stop_rate, strict=True):
             if name in commanded and value == 0:
-                raise InputError(f'stop.rate of joint {name!r} is 0; a stop would keep its torque for ever')
+                raise InputError(f'stop.rate of joint {name!r} is 0; a stop would keep its torque forever')
     return limits
 
 

@@ -23,7 +23,7 @@ class Command:
     """A command of the controller, in the drivers' order and unit."""
 
     values: Array
-    label: str  # the drivers' names, separated by commas; '' where they are not given
+    label: str  # the drivers' names, separated by commas; '' if they are not given
     arrival: float  # steady [s]
 
 

@@ -76,7 +76,7 @@ class Outputs:
 
 
 class TorqueController:
-    """A sum of terms behind the safety stage; the time comes in with the inputs."""
+    """A sum of terms behind the safety stage; the time is one of the inputs."""
 
     def __init__(self, robot: Robot, settings: Settings) -> None:
         self.robot = robot

@@ -126,7 +126,7 @@ class _Reader:
         return self._translations[names]
 
     def _translate(self, names: tuple[str, ...]) -> _Translation | None:
-        """The conversion of a message with these names; None where it needs none."""
+        """The conversion of a message with these names; None if it needs none."""
         if len(set(names)) < len(names):
             return None
         groups = [group for name in names if (group := self._group(name, names))]

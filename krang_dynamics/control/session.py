@@ -20,7 +20,7 @@ BACKSTOP = 2.0  # after which a simulated clock that stands still is replaced by
 class Session:
     """Everything around `TorqueController.step`; node, replay, simulation and tests all use it.
 
-    It reads no clock: the steady time and the node's clock [s] come with every step.
+    It reads no clock: the steady time and the node's clock [s] are arguments of every step.
     """
 
     def __init__(self, robot: Robot, settings: Settings) -> None:

@@ -103,7 +103,7 @@ class JointBuffer:
         return self._take_parts(sample, rows, joints)
 
     def _map(self, names: Sequence[str]) -> tuple[Rows, Indices] | str:
-        """Indices in a message and their joints, in the robot's order; or the reason why the names are refused."""
+        """Indices in a message and their joints, in the robot's order; or why the names are refused."""
         key = tuple(names)
         if key in self._maps:
             return self._maps[key]

@@ -113,7 +113,7 @@ def excursion(control: Array, lower: Array, upper: Array) -> tuple[int, int, flo
         if found := first(beyond(ends, low, high)):
             piece, joint = divmod(int(curve[found[0]]), n)
             return piece, joint, float(ends[found])
-        # Twice the tolerance, so that rounding cannot leave a curve undecided for ever.
+        # Twice the tolerance, so that rounding cannot leave a curve undecided forever.
         undecided = beyond(points, low, high, 2 * TOLERANCE).any(axis=1)
         points, curve = points[undecided], curve[undecided]
         points = np.concatenate([points @ FIRST_HALF.T, points @ SECOND_HALF.T])

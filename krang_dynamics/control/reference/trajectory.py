@@ -108,7 +108,7 @@ class Reference:
 
     @property
     def end_time(self) -> float:
-        """When the last trajectory ends [s]; -inf where all joints hold or follow set-points."""
+        """When the last trajectory ends [s]; -inf if all joints hold or follow set-points."""
         return max(track.end for track in self._tracks)
 
     # -- internals --------------------------------------------------------------------------

@@ -21,8 +21,8 @@ VOLTS_SCALE = 8.0  # voltage with the same weight [V]
 class Balance(Term):
     """Brings the pendulum from any state to the upright pose `robot.home`, and keeps it and the arm there.
 
-    x = (q, v) - (home, 0). Where the regulator's cost to go x^T P x is small it balances by volts = -K x;
-    where it is large the arm swings so that the pendulum's energy becomes that of the upright.
+    x = (q, v) - (home, 0). If the regulator's cost-to-go x^T P x is small, it balances by volts = -K x;
+    if it is large, the arm swings so that the pendulum's energy becomes that of the upright.
     """
 
     name = 'balance'

@@ -114,7 +114,7 @@ class Statistics:
 
     def _reset(self, rate: float) -> None:
         if not self._usual_rate and self.states:
-            # The first period is seldom complete, so the rate comes from the gaps between states.
+            # The first period is rarely complete, so the rate comes from the gaps between states.
             self._usual_rate = 1.0 / self.gap.mean if self.gap.count else rate
         self.step_time.clear()
         self.gap.clear()

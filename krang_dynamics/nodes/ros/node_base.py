@@ -95,7 +95,7 @@ class NodeBase(ABC):
         self.create_timer(1.0, self.report, clock=steady)
 
     def wait_for_stop(self: Any, longest: float = LONGEST_STOP) -> None:
-        """Continue until no torque is in flight, at most so long [s].
+        """Continue until no torque is in flight, at most `longest` [s].
 
         For callbacks, which block the executor: messages are taken directly.
         """
