@@ -19,7 +19,7 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
     add('--duration', type=float, metavar='S', help='simulated seconds; default: the whole scenario')
     add('--picture', metavar='FILE', help='plot as PNG; default krang_demo_ROBOT.png')
     add('--animate', metavar='FILE', help='write a GIF of the motion')
-    add('--record', metavar='BAG', help='write all messages to a bag')
+    add('--record', metavar='BAG', help='write torques, references, wrenches and the true state to a bag')
     add('--force', action='store_true', help=FORCE)
     return parser
 
