@@ -1,6 +1,7 @@
 """Messages that wait for the next step: joint states, other sensors, and requests."""
 
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -75,7 +76,7 @@ class StateCollector:
         return not self._missing and all(self._stamps[topic] == self._newest for topic in self._partners)
 
     def forget_states(self) -> None:
-        """Drop the joint states that were received while the controller was inactive."""
+        """Discard the joint states that no step has used."""
         self._samples.clear()
         self._handed_over = None
 
@@ -91,14 +92,15 @@ class StateCollector:
                 inputs.odom = (sample,)
         self._samples, self._others, self._missing = [], {}, set(self._required)
 
-    def _joints(self, names: Any) -> frozenset[str]:
+    def _joints(self, names: Sequence[str]) -> frozenset[str]:
         """The required joints among the names of a message, which may be drivers' names."""
-        found = self._found.get(names)
+        key = tuple(names)
+        found = self._found.get(key)
         if found is None:
             if len(self._found) >= MOST_LISTS:
                 self._found.clear()
-            found = frozenset(self._joint_of.get(name, name) for name in names) & self._required
-            self._found[names] = found
+            found = frozenset(self._joint_of.get(name, name) for name in key) & self._required
+            self._found[key] = found
         return found
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pinocchio as pin
 import pytest
 from closed_loop import Loop
-from safety.feeding import PERIOD, Fed, robot_named
+from harness import PERIOD, Harness, robot_named
 from scipy.spatial.transform import Rotation
 
 import krang_dynamics as kd
@@ -33,33 +33,33 @@ ONE_KIND = 1e-12  # relative, of torques that come by two ways
 def busy(**settings):
     """A two-link arm with all that can be tuned, past its ramp."""
     usual = {'terms': TERMS, 'ramp_time': 0.0, 'damping': 1.0, 'wrenches': TIP, 'bandwidth': 5.0}
-    return Fed(**{**usual, **settings}).started()
+    return Harness(**{**usual, **settings}).start()
 
 
-def wrench(fed, push=PUSH):
-    return WrenchSample('tip', 'tip', push, fed.time)
+def wrench(loop, push=PUSH):
+    return WrenchSample('tip', 'tip', push, loop.time)
 
 
-def moving(fed, count=20):
+def moving(loop, count=20):
     """Steps along a smooth path with a wrench; all that comes out, bit by bit."""
-    home, out = fed.robot.home, []
+    home, out = loop.robot.home, []
     for _ in range(count):
-        phase = 3.0 * fed.time + np.arange(fed.robot.nv)
-        fed.q, fed.v = home + 0.02 * np.sin(phase), 0.06 * np.cos(phase)
-        outputs = fed.step(wrenches=[wrench(fed)])
+        phase = 3.0 * loop.time + np.arange(loop.robot.nv)
+        loop.q, loop.v = home + 0.02 * np.sin(phase), 0.06 * np.cos(phase)
+        outputs = loop.step(wrenches=[wrench(loop)])
         assert outputs.refused == []
         out.append(np.concatenate([outputs.torque, outputs.command, *outputs.terms.values()]))
     return np.array(out)
 
 
-def changed(fed, **changes):
+def changed(loop, **changes):
     """The settings of a controller, but for some."""
-    return replace(fed.controller.settings, **changes)
+    return replace(loop.controller.settings, **changes)
 
 
-def refusal(fed, **inputs):
+def refusal(loop, **inputs):
     """Why a change was refused, in a step that is as any other."""
-    outputs = fed.step(**inputs)
+    outputs = loop.step(**inputs)
     assert outputs.fault is None
     (reason,) = outputs.refused
     return reason
@@ -96,28 +96,28 @@ def test_other_inputs_are_no_change():
     ],
 )
 def test_new_gains_act_from_the_step_that_brings_them(gains, kp, kd):
-    fed = Fed(terms=('computed_torque',), bandwidth=5.0).started()
-    held = fed.q
-    fed.q, fed.v = held + np.array([0.02, -0.03]), np.array([0.1, 0.2])
-    outputs = fed.step(settings=changed(fed, **gains))
+    loop = Harness(terms=('computed_torque',), gains_bandwidth=5.0).start()
+    held = loop.q
+    loop.q, loop.v = held + np.array([0.02, -0.03]), np.array([0.1, 0.2])
+    outputs = loop.step(settings=changed(loop, **gains))
     assert outputs.refused == []
-    acceleration = kp * (held - fed.q) - np.array(kd) * fed.v
-    expected = fed.robot.inverse_dynamics(fed.q, fed.v, acceleration)
+    acceleration = kp * (held - loop.q) - np.array(kd) * loop.v
+    expected = loop.robot.inverse_dynamics(loop.q, loop.v, acceleration)
     np.testing.assert_allclose(outputs.terms['computed_torque'], expected, rtol=ONE_KIND)
 
 
 def test_new_damping_acts_from_the_step_that_brings_it():
-    fed = Fed(terms=('gravity', 'damping'), damping=1.0).started()
-    fed.v = np.array([0.5, -0.25])
-    np.testing.assert_array_equal(fed.step().terms['damping'], [-0.5, 0.25])
-    outputs = fed.step(settings=changed(fed, damping=np.array([4.0, 8.0])))
+    loop = Harness(terms=('gravity', 'damping'), damping=1.0).start()
+    loop.v = np.array([0.5, -0.25])
+    np.testing.assert_array_equal(loop.step().terms['damping'], [-0.5, 0.25])
+    outputs = loop.step(settings=changed(loop, damping=np.array([4.0, 8.0])))
     np.testing.assert_array_equal(outputs.terms['damping'], [-2.0, 2.0])
 
 
 def test_a_stiffer_controller_follows_as_its_new_gains_say():
     """The error obeys e'' + 2 w e' + w^2 e = 0 before and after the change, in closed loop."""
     robot = robot_named('planar_2r')
-    settings = Settings(('computed_torque',), bandwidth=3.0, ramp_time=0.0)
+    settings = Settings(('computed_torque',), gains_bandwidth=3.0, ramp_time=0.0)
     plant = PinocchioPlant(robot, friction=False)
     plant.reset(robot.home, np.zeros(2))
     loop = Loop(TorqueController(robot, settings), plant)
@@ -128,7 +128,7 @@ def test_a_stiffer_controller_follows_as_its_new_gains_say():
         goal = loop.plant.q + step
         there = JointTrajectory(robot.joint_names, np.zeros(1), goal[None])
         begin = len(loop.history)
-        loop.step(trajectory=there, settings=replace(settings, bandwidth=bandwidth))
+        loop.step(trajectory=there, settings=replace(settings, gains_bandwidth=bandwidth))
         assert loop.outputs.refused == []
         loop.run(5 / bandwidth)
         times, path = (x[begin:] for x in loop.path())
@@ -139,146 +139,146 @@ def test_a_stiffer_controller_follows_as_its_new_gains_say():
 
 def pushed_observer(gain):
     """A standing arm whose motors push with a wrench: something must push back."""
-    fed = Fed(
+    loop = Harness(
         terms=('gravity', 'wrench', 'observer'), wrenches=TIP, observer=ObserverSettings(gain, collision=1e3)
-    ).started()
-    push = fed.robot.wrench_to_torque(fed.q, {'tip': PUSH}, reference='local')
-    return fed, fed.controller.terms[2], -push
+    ).start()
+    push = loop.robot.wrench_to_torque(loop.q, {'tip': PUSH}, reference='local')
+    return loop, loop.controller.terms[2], -push
 
 
-def estimates(fed, observer, duration):
+def estimates(loop, observer, duration):
     out = []
     for _ in range(round(duration / PERIOD)):
-        fed.step(wrenches=[wrench(fed)])
+        loop.step(wrenches=[wrench(loop)])
         out.append(observer.external)
     return np.array(out)
 
 
 def test_another_gain_of_the_observer_goes_on_from_the_present_estimate():
-    fed, observer, external = pushed_observer(gain=4.0)
-    estimates(fed, observer, 0.3)
+    loop, observer, external = pushed_observer(gain=4.0)
+    estimates(loop, observer, 0.3)
     before = observer.external.copy()
     assert (np.abs(before) < 0.8 * np.abs(external)).all()
-    fed.step(wrenches=[wrench(fed)], settings=changed(fed, observer=ObserverSettings(40.0, collision=1e3)))
+    loop.step(wrenches=[wrench(loop)], settings=changed(loop, observer=ObserverSettings(40.0, collision=1e3)))
     np.testing.assert_allclose(observer.external, before, rtol=1e-9)
-    path = estimates(fed, observer, 0.1)
+    path = estimates(loop, observer, 0.1)
     decay = np.exp(-40.0 * PERIOD * np.arange(1, len(path) + 1))
     expected = external + np.outer(decay, before - external)
     np.testing.assert_allclose(path, expected, atol=0.05 * np.abs(external).max())
 
 
 def test_thresholds_and_reaction_of_the_observer_change():
-    fed, observer, external = pushed_observer(gain=20.0)
-    estimates(fed, observer, 0.5)
+    loop, observer, external = pushed_observer(gain=20.0)
+    estimates(loop, observer, 0.5)
     largest = np.abs(external).max()
     assert observer.event() == 'contact'
-    fed.step(wrenches=[wrench(fed)], settings=changed(fed, observer=ObserverSettings(20.0, 2 * largest, 1e3)))
+    loop.step(wrenches=[wrench(loop)], settings=changed(loop, observer=ObserverSettings(20.0, 2 * largest, 1e3)))
     assert observer.event() == 'none'
     stop = ObserverSettings(20.0, collision=0.5 * largest, reaction='stop')
-    fed.step(wrenches=[wrench(fed)], settings=changed(fed, observer=stop))
-    fed.step(wrenches=[wrench(fed)])
-    assert fed.outputs.fault.kind == 'collision'
+    loop.step(wrenches=[wrench(loop)], settings=changed(loop, observer=stop))
+    loop.step(wrenches=[wrench(loop)])
+    assert loop.outputs.fault.kind == 'collision'
 
 
 @pytest.mark.parametrize(('timeout', 'faults'), [(0.05, True), (0.3, False)])
 def test_another_state_timeout_counts(timeout, faults):
-    fed = Fed(state_timeout=0.15).started()
-    fed.step(settings=changed(fed, state_timeout=timeout))
-    fed.run(0.1, samples=[])
-    assert (fed.outputs.fault is not None) == faults
+    loop = Harness(state_timeout=0.15).start()
+    loop.step(settings=changed(loop, state_timeout=timeout))
+    loop.run(0.1, samples=[])
+    assert (loop.outputs.fault is not None) == faults
     if faults:
-        assert (fed.outputs.fault.kind, '0.05 s' in fed.outputs.fault.reason) == ('state', True)
+        assert (loop.outputs.fault.kind, '0.05 s' in loop.outputs.fault.reason) == ('state', True)
 
 
 @pytest.mark.parametrize(('timeout', 'faults'), [(0.05, True), (0.3, False)])
 def test_another_deadman_timeout_counts(timeout, faults):
-    fed = Fed(deadman_required=True, deadman_timeout=0.15)
-    fed.step(enable=True, deadman=True)
-    fed.step(deadman=True, settings=changed(fed, deadman_timeout=timeout))
-    fed.run(0.1)
-    assert (fed.outputs.fault.kind == 'deadman') if faults else (fed.outputs.fault is None)
+    loop = Harness(deadman_required=True, deadman_timeout=0.15)
+    loop.step(enable=True, deadman=True)
+    loop.step(deadman=True, settings=changed(loop, deadman_timeout=timeout))
+    loop.run(0.1)
+    assert (loop.outputs.fault.kind == 'deadman') if faults else (loop.outputs.fault is None)
 
 
 @pytest.mark.parametrize(('before', 'after', 'faults'), [(None, 0.05, True), (0.05, None, False)])
 def test_another_reference_timeout_counts_for_a_set_point_that_is_followed(before, after, faults):
-    fed = Fed(terms=('computed_torque',), reference_timeout=before).started()
-    fed.step(trajectory=JointTrajectory(fed.robot.joint_names, np.zeros(1), fed.q[None]))
-    fed.step(settings=changed(fed, reference_timeout=after))
-    fed.run(0.1)
-    assert (fed.outputs.fault.kind == 'reference') if faults else (fed.outputs.fault is None)
+    loop = Harness(terms=('computed_torque',), reference_timeout=before).start()
+    loop.step(trajectory=JointTrajectory(loop.robot.joint_names, np.zeros(1), loop.q[None]))
+    loop.step(settings=changed(loop, reference_timeout=after))
+    loop.run(0.1)
+    assert (loop.outputs.fault.kind == 'reference') if faults else (loop.outputs.fault is None)
 
 
 def test_another_wrench_timeout_counts():
     silent = {}
     for timeout in (0.05, 0.5):
-        fed = Fed(terms=('gravity', 'wrench'), wrenches=TIP, wrench_timeout=0.2).started()
-        fed.step(wrenches=[wrench(fed)])
-        fed.step(settings=changed(fed, wrench_timeout=timeout))
-        silent[timeout] = fed.run(0.05 + FADE + 0.01)[-1].terms['wrench']
+        loop = Harness(terms=('gravity', 'wrench'), wrenches=TIP, wrench_timeout=0.2).start()
+        loop.step(wrenches=[wrench(loop)])
+        loop.step(settings=changed(loop, wrench_timeout=timeout))
+        silent[timeout] = loop.run(0.05 + FADE + 0.01)[-1].terms['wrench']
     assert not silent[0.05].any()
-    push = robot_named('planar_2r').wrench_to_torque(fed.q, {'tip': PUSH}, reference='local')
+    push = robot_named('planar_2r').wrench_to_torque(loop.q, {'tip': PUSH}, reference='local')
     np.testing.assert_allclose(silent[0.5], push, rtol=ONE_KIND)
 
 
 def test_another_largest_force_counts_for_the_next_wrench():
-    fed = Fed(terms=('gravity', 'wrench'), wrenches=TIP).started()
-    before = fed.step(wrenches=[wrench(fed)]).terms['wrench']
+    loop = Harness(terms=('gravity', 'wrench'), wrenches=TIP).start()
+    before = loop.step(wrenches=[wrench(loop)]).terms['wrench']
     force = np.linalg.norm(PUSH[:3])
     half = {'tip': WrenchSettings('applied_by_robot', max_force=force / 2, max_moment=0.0)}
-    fed.step(settings=changed(fed, wrenches=half))
-    after = fed.step(wrenches=[wrench(fed)]).terms['wrench']
+    loop.step(settings=changed(loop, wrenches=half))
+    after = loop.step(wrenches=[wrench(loop)]).terms['wrench']
     shortened = np.concatenate([PUSH[:3] / 2, np.zeros(3)])
-    expected = fed.robot.wrench_to_torque(fed.q, {'tip': shortened}, reference='local')
+    expected = loop.robot.wrench_to_torque(loop.q, {'tip': shortened}, reference='local')
     np.testing.assert_allclose(after, expected, rtol=ONE_KIND)
     assert (after != before).any()
 
 
 def test_another_ramp_time_counts_for_the_next_enable():
-    fed = Fed(ramp_time=0.1)
-    fed.step(settings=changed(fed, ramp_time=0.4))
-    fed.step(enable=True)
-    assert fed.run(0.35)[-1].mode is Mode.RAMPING
-    assert fed.run(0.1)[-1].mode is Mode.ACTIVE
+    loop = Harness(ramp_time=0.1)
+    loop.step(settings=changed(loop, ramp_time=0.4))
+    loop.step(enable=True)
+    assert loop.run(0.35)[-1].mode is Mode.RAMPING
+    assert loop.run(0.1)[-1].mode is Mode.ACTIVE
 
 
 def test_another_ramp_time_counts_for_the_ramp_under_way_and_an_active_arm_is_not_let_down():
-    fed = Fed(ramp_time=10.0)
-    fed.step(enable=True)
-    fed.run(0.05)
-    fed.step(settings=changed(fed, ramp_time=0.0))
-    assert fed.outputs.mode is Mode.ACTIVE
-    fed.run(0.5)
-    held = fed.outputs.torque
-    fed.step(settings=changed(fed, ramp_time=30.0))
-    assert fed.outputs.mode is Mode.ACTIVE
-    np.testing.assert_array_equal(fed.run(0.1)[-1].torque, held)
+    loop = Harness(ramp_time=10.0)
+    loop.step(enable=True)
+    loop.run(0.05)
+    loop.step(settings=changed(loop, ramp_time=0.0))
+    assert loop.outputs.mode is Mode.ACTIVE
+    loop.run(0.5)
+    held = loop.outputs.torque
+    loop.step(settings=changed(loop, ramp_time=30.0))
+    assert loop.outputs.mode is Mode.ACTIVE
+    np.testing.assert_array_equal(loop.run(0.1)[-1].torque, held)
 
 
 def test_settings_of_a_controller_that_is_disabled_act_once_it_is_enabled():
-    fed = Fed(terms=('gravity', 'damping'))
-    fed.step(settings=changed(fed, damping=3.0))
-    fed.started()
-    fed.v = np.array([0.5, 0.5])
-    np.testing.assert_array_equal(fed.step().terms['damping'], [-1.5, -1.5])
+    loop = Harness(terms=('gravity', 'damping'))
+    loop.step(settings=changed(loop, damping=3.0))
+    loop.start()
+    loop.v = np.array([0.5, 0.5])
+    np.testing.assert_array_equal(loop.step().terms['damping'], [-1.5, -1.5])
 
 
 def test_settings_that_go_there_and_back_leave_no_trace():
-    fed, other = busy(), busy()
-    usual = fed.controller.settings
-    stiff = changed(fed, bandwidth=20.0, damping=7.0, wrench_timeout=0.4, ramp_time=0.7, state_timeout=0.2)
+    loop, other = busy(), busy()
+    usual = loop.controller.settings
+    stiff = changed(loop, gains_bandwidth=20.0, damping=7.0, wrench_timeout=0.4, ramp_time=0.7, state_timeout=0.2)
     for settings in (stiff, usual):
-        assert fed.step(settings=settings).refused == []
+        assert loop.step(settings=settings).refused == []
         other.step()
-    moving(fed, 200), moving(other, 200)  # until the rate limit has forgotten the stiffer torque
-    np.testing.assert_array_equal(moving(fed), moving(other))
+    moving(loop, 200), moving(other, 200)  # until the rate limit has forgotten the stiffer torque
+    np.testing.assert_array_equal(moving(loop), moving(other))
 
 
 def test_the_same_settings_again_change_no_bit():
-    fed, other = busy(), busy()
+    loop, other = busy(), busy()
     for _ in range(5):
-        assert fed.step(settings=changed(fed)).refused == []
+        assert loop.step(settings=changed(loop)).refused == []
         other.step()
-    np.testing.assert_array_equal(moving(fed), moving(other))
+    np.testing.assert_array_equal(moving(loop), moving(other))
 
 
 # -- whole, or not at all ------------------------------------------------------------------------------
@@ -332,37 +332,37 @@ CASES = [(name, value) for name, values in BAD.items() for value in values]
 
 @pytest.mark.parametrize(('name', 'wrong'), CASES, ids=[f'{name}-{i}' for i, (name, _) in enumerate(CASES)])
 def test_one_wrong_part_leaves_everything_as_it_was_to_the_bit(name, wrong):
-    fed, other = busy(), busy()
-    moving(fed), moving(other)
+    loop, other = busy(), busy()
+    moving(loop), moving(other)
     mixed = {**GOOD, name: {**GOOD['settings'], **wrong} if name == 'settings' else wrong}
-    settings = changed(fed, **mixed.pop('settings'))
-    assert refusal(fed, wrenches=[wrench(fed)], settings=settings, **mixed)
+    settings = changed(loop, **mixed.pop('settings'))
+    assert refusal(loop, wrenches=[wrench(loop)], settings=settings, **mixed)
     other.step(wrenches=[wrench(other)])
-    np.testing.assert_array_equal(moving(fed), moving(other))
-    assert fed.controller.settings == other.controller.settings
-    np.testing.assert_equal(vars(fed.controller.limits), vars(other.controller.limits))
-    assert fed.safety.ramp_time == other.safety.ramp_time
-    assert fed.controller.dynamics.robot.payloads == ()
+    np.testing.assert_array_equal(moving(loop), moving(other))
+    assert loop.controller.settings == other.controller.settings
+    np.testing.assert_equal(vars(loop.controller.limits), vars(other.controller.limits))
+    assert loop.safety.ramp_time == other.safety.ramp_time
+    assert loop.controller.dynamics.robot.payloads == ()
 
 
 def test_all_four_together_take_effect():
-    fed = busy()
-    fed.q, fed.v = fed.robot.home, np.array([0.1, 0.1])
-    mixed = {**GOOD, 'settings': changed(fed, **GOOD['settings'])}
-    outputs = fed.step(**mixed)
+    loop = busy()
+    loop.q, loop.v = loop.robot.home, np.array([0.1, 0.1])
+    mixed = {**GOOD, 'settings': changed(loop, **GOOD['settings'])}
+    outputs = loop.step(**mixed)
     assert outputs.refused == []
-    loaded = fed.robot.with_payload('tip', 2.0, [0.0, 0.0, 0.1], np.eye(3) * 0.01).with_gravity(
+    loaded = loop.robot.with_payload('tip', 2.0, [0.0, 0.0, 0.1], np.eye(3) * 0.01).with_gravity(
         [1.0, 0, -9.0]
     )
-    np.testing.assert_allclose(outputs.terms['gravity'], loaded.gravity_torque(fed.q), rtol=ONE_KIND)
+    np.testing.assert_allclose(outputs.terms['gravity'], loaded.gravity_torque(loop.q), rtol=ONE_KIND)
     np.testing.assert_allclose(outputs.terms['damping'], [-0.5, -0.5], rtol=ONE_KIND)
-    np.testing.assert_array_equal(fed.controller.limits.effort, [30.0, 20.0])
-    assert (fed.safety.ramp_time, fed.controller.settings.state_timeout) == (0.7, 0.5)
+    np.testing.assert_array_equal(loop.controller.limits.effort, [30.0, 20.0])
+    assert (loop.safety.ramp_time, loop.controller.settings.state_timeout) == (0.7, 0.5)
 
 
 def test_a_stop_rate_of_another_length_is_refused_and_no_fault():
-    fed = Fed(stop_rate=np.array([50.0, 50.0])).started()
-    assert 'stop_rate' in refusal(fed, settings=changed(fed, stop_rate=np.ones(3)))
+    loop = Harness(stop_rate=np.array([50.0, 50.0])).start()
+    assert 'stop_rate' in refusal(loop, settings=changed(loop, stop_rate=np.ones(3)))
 
 
 OTHERS = {
@@ -387,10 +387,10 @@ def test_every_setting_is_live_or_is_not():
 
 @pytest.mark.parametrize('name', OTHERS)
 def test_what_is_read_at_configure_cannot_change(name):
-    fed, other = busy(), busy()
-    assert name in refusal(fed, settings=changed(fed, **{name: OTHERS[name]}))
+    loop, other = busy(), busy()
+    assert name in refusal(loop, settings=changed(loop, **{name: OTHERS[name]}))
     other.step()
-    np.testing.assert_array_equal(moving(fed), moving(other))
+    np.testing.assert_array_equal(moving(loop), moving(other))
     with pytest.raises(InputError, match=f'{name} cannot change'):
         check_change(Settings(('gravity',)), Settings(**{'terms': ('gravity',), name: OTHERS[name]}))
 
@@ -406,13 +406,13 @@ def test_the_same_stop_rates_in_another_array_are_no_change():
 
 def test_terms_are_tuned_together_or_not_at_all():
     robot = robot_named('planar_2r')
-    before = Settings(('damping', 'computed_torque', 'observer'), damping=1.0, bandwidth=5.0)
+    before = Settings(('damping', 'computed_torque', 'observer'), damping=1.0, gains_bandwidth=5.0)
     terms = build_terms(robot, before)
     with pytest.raises(InputError, match='bandwidth'):
-        retune(terms, robot, replace(before, damping=2.0, bandwidth=-1.0, observer=ObserverSettings(9.0)))
+        retune(terms, robot, replace(before, damping=2.0, gains_bandwidth=-1.0, observer=ObserverSettings(9.0)))
     np.testing.assert_array_equal(terms[0].damping, [1.0, 1.0])
     assert terms[2].settings.gain == 25.0
-    retune(terms, robot, replace(before, damping=2.0, bandwidth=3.0, observer=ObserverSettings(9.0)))
+    retune(terms, robot, replace(before, damping=2.0, gains_bandwidth=3.0, observer=ObserverSettings(9.0)))
     np.testing.assert_array_equal(terms[0].damping, [2.0, 2.0])
     np.testing.assert_array_equal(terms[1].kp, [9.0, 9.0])
     np.testing.assert_array_equal(terms[1].kd, [6.0, 6.0])
@@ -435,64 +435,64 @@ def test_a_wrench_that_is_moved_is_the_same_wrench(turn, shift):
 
 
 def test_a_moved_wrench_gives_the_same_torque():
-    fed = Fed(terms=('gravity', 'wrench'), wrenches=TIP).started()
-    pose = fed.robot.frame_pose(fed.q, 'tip')
-    at_tip = fed.step(wrenches=[wrench(fed)]).terms['wrench']
-    moved = wrench(fed).moved('world', pose[:3, :3], pose[:3, 3])
-    np.testing.assert_allclose(fed.step(wrenches=[moved]).terms['wrench'], at_tip, rtol=1e-9)
+    loop = Harness(terms=('gravity', 'wrench'), wrenches=TIP).start()
+    pose = loop.robot.frame_pose(loop.q, 'tip')
+    at_tip = loop.step(wrenches=[wrench(loop)]).terms['wrench']
+    moved = wrench(loop).moved('world', pose[:3, :3], pose[:3, 3])
+    np.testing.assert_allclose(loop.step(wrenches=[moved]).terms['wrench'], at_tip, rtol=1e-9)
 
 
 # -- inertial unit -------------------------------------------------------------------------------------
 
 
-def krang_imu(fed, q, v, **changes):
+def krang_imu(loop, q, v, **changes):
     """What the unit in Krang's base measures: x forward and z up when base_pitch is 0."""
-    imu = fed.robot.config.imu
-    link = Rotation.from_matrix(fed.robot.frame_pose(q, imu.link)[:3, :3])
+    imu = loop.robot.config.imu
+    link = Rotation.from_matrix(loop.robot.frame_pose(q, imu.link)[:3, :3])
     mount = Rotation.from_euler('xyz', imu.mount_rpy)
-    spin = mount.inv().apply(fed.robot.jacobian(q, imu.link, 'local')[3:] @ v)
-    sample = ImuSample((link * mount).as_quat(), spin, fed.clock, fed.time)
+    spin = mount.inv().apply(loop.robot.jacobian(q, imu.link, 'local')[3:] @ v)
+    sample = ImuSample((link * mount).as_quat(), spin, loop.clock, loop.time)
     return replace(sample, **changes)
 
 
-def encoders(fed, q, v):
+def encoders(loop, q, v):
     """All joints of Krang but base_pitch."""
-    names = fed.robot.joint_names[1:]
-    return JointSamples(names, q[1:], v[1:], np.zeros(16), fed.clock, fed.time)
+    names = loop.robot.joint_names[1:]
+    return JointSamples(names, q[1:], v[1:], np.zeros(16), loop.clock, loop.time)
 
 
 def test_krangs_base_is_known_from_its_inertial_unit():
-    fed = Fed('krang', ramp_time=0.0)
-    q, v = fed.robot.home + 0.05, np.full(17, 0.01)
-    fed.step(samples=[encoders(fed, q, v)], enable=True)
-    assert "'base_pitch' has never been received" in fed.outputs.refused[0]
-    fed.step(samples=[encoders(fed, q, v)], imu=[krang_imu(fed, q, v)], enable=True)
-    assert fed.outputs.refused == []
-    fed.step(samples=[encoders(fed, q, v)], imu=[krang_imu(fed, q, v)])
-    expected = fed.robot.gravity_torque(q)
-    np.testing.assert_allclose(fed.outputs.terms['gravity'], expected, atol=1e-9 * np.abs(expected).max())
+    loop = Harness('krang', ramp_time=0.0)
+    q, v = loop.robot.home + 0.05, np.full(17, 0.01)
+    loop.step(samples=[encoders(loop, q, v)], enable=True)
+    assert "'base_pitch' has never been received" in loop.outputs.refused[0]
+    loop.step(samples=[encoders(loop, q, v)], imu=[krang_imu(loop, q, v)], enable=True)
+    assert loop.outputs.refused == []
+    loop.step(samples=[encoders(loop, q, v)], imu=[krang_imu(loop, q, v)])
+    expected = loop.robot.gravity_torque(q)
+    np.testing.assert_allclose(loop.outputs.terms['gravity'], expected, atol=1e-9 * np.abs(expected).max())
 
 
 def test_a_unit_that_falls_silent_is_a_stale_joint():
-    fed = Fed('krang', ramp_time=0.0)
-    q, v = fed.robot.home, np.zeros(17)
-    fed.step(samples=[encoders(fed, q, v)], imu=[krang_imu(fed, q, v)], enable=True)
+    loop = Harness('krang', ramp_time=0.0)
+    q, v = loop.robot.home, np.zeros(17)
+    loop.step(samples=[encoders(loop, q, v)], imu=[krang_imu(loop, q, v)], enable=True)
     for _ in range(150):
-        fed.step(samples=[encoders(fed, q, v)])
-    assert fed.outputs.fault.kind == 'state'
-    assert 'base_pitch' in fed.outputs.fault.reason
+        loop.step(samples=[encoders(loop, q, v)])
+    assert loop.outputs.fault.kind == 'state'
+    assert 'base_pitch' in loop.outputs.fault.reason
 
 
 @pytest.mark.parametrize('quaternion', [[0, 0, 0, 0], [np.nan, 0, 0, 1], [0, 0, 0, 5], [np.inf, 0, 0, 0]])
 def test_an_orientation_that_is_none_is_refused_and_the_step_goes_on(quaternion):
-    fed = Fed('krang', ramp_time=0.0)
-    q, v = fed.robot.home, np.zeros(17)
-    good = krang_imu(fed, q, v)
-    fed.step(samples=[encoders(fed, q, v)], imu=[good], enable=True)
-    bad = krang_imu(fed, q, v, orientation=np.array(quaternion, dtype=float))
-    fed.step(samples=[encoders(fed, q, v)], imu=[bad])
-    assert 'imu: orientation' in fed.outputs.refused[0]
-    assert (fed.outputs.fault, fed.outputs.mode) == (None, Mode.ACTIVE)
+    loop = Harness('krang', ramp_time=0.0)
+    q, v = loop.robot.home, np.zeros(17)
+    good = krang_imu(loop, q, v)
+    loop.step(samples=[encoders(loop, q, v)], imu=[good], enable=True)
+    bad = krang_imu(loop, q, v, orientation=np.array(quaternion, dtype=float))
+    loop.step(samples=[encoders(loop, q, v)], imu=[bad])
+    assert 'imu: orientation' in loop.outputs.refused[0]
+    assert (loop.outputs.fault, loop.outputs.mode) == (None, Mode.ACTIVE)
 
 
 def test_a_unit_that_feeds_gravity_turns_the_torque():
@@ -513,18 +513,18 @@ def test_a_unit_that_feeds_gravity_turns_the_torque():
 
 @pytest.mark.parametrize('kind', ['imu', 'odom'])
 def test_what_the_robot_file_does_not_speak_of_is_refused(kind):
-    fed = Fed().started()
-    unit = ImuSample(np.array([0, 0, 0, 1.0]), np.zeros(3), fed.clock, fed.time)
-    pose = OdomSample(0.0, 0.0, np.array([0, 0, 0, 1.0]), np.zeros(3), np.zeros(3), fed.clock, fed.time)
-    assert refusal(fed, **{kind: [unit if kind == 'imu' else pose]}).startswith(f'{kind}: ')
+    loop = Harness().start()
+    unit = ImuSample(np.array([0, 0, 0, 1.0]), np.zeros(3), loop.clock, loop.time)
+    pose = OdomSample(0.0, 0.0, np.array([0, 0, 0, 1.0]), np.zeros(3), np.zeros(3), loop.clock, loop.time)
+    assert refusal(loop, **{kind: [unit if kind == 'imu' else pose]}).startswith(f'{kind}: ')
 
 
 # -- odometry ------------------------------------------------------------------------------------------
 
 
 def test_otbot_is_where_odometry_sees_its_chassis():
-    fed = Fed('otbot', terms=('rolling_base',), ramp_time=0.0)
-    robot = fed.robot
+    loop = Harness('otbot', terms=('rolling_base',), ramp_time=0.0)
+    robot = loop.robot
     wheels = ('right_wheel', 'left_wheel', 'pivot')
     q = np.array([0.3, -0.2, 0.7, 1.0, 2.0, 0.4])
     theta = q[2] - q[5]  # alpha = theta + pivot
@@ -534,15 +534,15 @@ def test_otbot_is_where_odometry_sees_its_chassis():
         Rotation.from_euler('z', theta).as_quat(),
         np.zeros(3),
         np.zeros(3),
-        fed.clock,
-        fed.time,
+        loop.clock,
+        loop.time,
     )
-    state = JointSamples(wheels, q[3:], np.zeros(3), np.zeros(3), fed.clock, fed.time)
-    fed.step(samples=[state], odom=[pose])
-    assert fed.outputs.refused == []
-    fed.step(samples=[state], odom=[pose], enable=True)
-    assert fed.outputs.refused == []
-    np.testing.assert_allclose(fed.controller._buffer.q, q, atol=1e-12)
+    state = JointSamples(wheels, q[3:], np.zeros(3), np.zeros(3), loop.clock, loop.time)
+    loop.step(samples=[state], odom=[pose])
+    assert loop.outputs.refused == []
+    loop.step(samples=[state], odom=[pose], enable=True)
+    assert loop.outputs.refused == []
+    np.testing.assert_allclose(loop.controller._buffer.q, q, atol=1e-12)
 
 
 # -- drivers' names ------------------------------------------------------------------------------------

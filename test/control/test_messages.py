@@ -1,4 +1,4 @@
-"""ROS messages as the controller takes them: every number at its place, and rubbish never a fault."""
+"""ROS messages as the controller takes them: every number at its place, and invalid never a fault."""
 
 import warnings
 from functools import cache
@@ -16,18 +16,17 @@ from builtin_interfaces.msg import Duration, Time
 from geometry_msgs.msg import Quaternion, Vector3, WrenchStamped
 from nav_msgs.msg import Odometry
 from rclpy.serialization import deserialize_message, serialize_message
-from safety.feeding import Fed
+from harness import Harness
 from sensor_msgs.msg import Imu
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from krang_dynamics.control.messages import imu_sample, joint_trajectory, odom_sample, seconds, wrench_sample
-from krang_dynamics.control.terms.wrench import WrenchSettings
 from krang_dynamics.errors import InputError
 
 ARRIVAL = 12.5
 ANY = st.floats(width=64)
 HOME = [0.6, 0.8]
-fed_by_hand = cache(Fed)
+idle = cache(Harness)
 
 
 def sent(message):
@@ -149,22 +148,24 @@ def test_a_field_that_is_not_the_same_in_all_points_is_refused_by_name(name, wro
         joint_trajectory(sent(JointTrajectory(joint_names=['a', 'b'], points=points)))
 
 
-# -- rubbish reaches a controller that drives, and leads to a refusal at most ----------------------------
+# -- invalid reaches a controller that drives, and leads to a refusal at most ----------------------------
 
 
 @pytest.fixture(scope='module')
 def driving():
-    fed = Fed(
+    loop = Harness(
         terms=('gravity', 'computed_torque', 'wrench'),
-        bandwidth=1.0,
-        wrenches={'tip': WrenchSettings('applied_by_robot', max_force=1.0, max_moment=1.0)},
+        gains_bandwidth=1.0,
+        wrench_tip_convention='applied_by_robot',
+        wrench_tip_max_force=1.0,
+        wrench_tip_max_moment=1.0,
     )
-    return fed.started()
+    return loop.start()
 
 
-def assert_goes_on(fed, **inputs):
+def assert_goes_on(loop, **inputs):
     """Whatever it was, the controller answers with a command, and has no fault of its own making."""
-    outputs = fed.step(**inputs)
+    outputs = loop.step(**inputs)
     assert outputs.torque is not None
     assert np.isfinite(outputs.torque).all()
     assert outputs.fault is None or outputs.fault.kind != 'exception', outputs.fault
@@ -230,15 +231,15 @@ def test_no_wrench_breaks_the_controller(driving, numbers, frame):
 @given(orientation=st.tuples(*[ANY] * 4), rates=st.tuples(*[ANY] * 6), data=st.data())
 def test_no_imu_and_no_odometry_breaks_a_controller(orientation, rates, data):
     robot = data.draw(st.sampled_from(['krang', 'otbot']))
-    fed = fed_by_hand(robot)
+    loop = idle(robot)
     x, y, z, w = orientation
     turn = Quaternion(x=x, y=y, z=z, w=w)
     if robot == 'krang':
         message = Imu(orientation=turn, angular_velocity=vector(rates[:3]))
-        outputs = fed.step(samples=[], imu=[imu_sample(sent(message), fed.time)])
+        outputs = loop.step(samples=[], imu=[imu_sample(sent(message), loop.time)])
     else:
         message = Odometry()
         message.pose.pose.orientation = turn
         message.twist.twist.linear, message.twist.twist.angular = vector(rates[:3]), vector(rates[3:])
-        outputs = fed.step(samples=[], odom=[odom_sample(sent(message), fed.time)])
+        outputs = loop.step(samples=[], odom=[odom_sample(sent(message), loop.time)])
     assert outputs.fault is None

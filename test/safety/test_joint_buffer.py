@@ -50,10 +50,10 @@ def test_a_repeated_stamp_is_ignored_joint_by_joint(buffer):
     assert buffer.q.tolist() == [1.0, 2.0, 2.0]
 
 
-@pytest.mark.parametrize('rubbish', [np.nan, np.inf])
-def test_a_number_that_is_not_finite_is_refused_for_its_joint_alone(buffer, rubbish):
+@pytest.mark.parametrize('invalid', [np.nan, np.inf])
+def test_a_number_that_is_not_finite_is_refused_for_its_joint_alone(buffer, invalid):
     take(buffer, [1.0, 1.0, 1.0])
-    reason = take(buffer, [2.0, rubbish, 2.0], stamp=CLOCK + 0.1)
+    reason = take(buffer, [2.0, invalid, 2.0], stamp=CLOCK + 0.1)
     assert "joint 'b'" in reason
     assert buffer.q.tolist() == [2.0, 1.0, 2.0]
 
@@ -140,8 +140,8 @@ def test_effort_is_not_kept_from_an_older_message(buffer):
     assert np.isnan(buffer.effort).all()
 
 
-def test_memory_does_not_grow_with_the_names_that_rubbish_invents(buffer):
+def test_memory_does_not_grow_with_the_names_that_invalid_invents(buffer):
     for k in range(10 * MOST_LISTS):
-        take(buffer, [1.0], names=(f'rubbish_{k}',))
+        take(buffer, [1.0], names=(f'invalid_{k}',))
     assert len(buffer._maps) <= MOST_LISTS
     assert len(buffer.extra) <= MOST_LISTS

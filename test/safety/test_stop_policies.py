@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from control.closed_loop import Loop
-from safety.feeding import PERIOD, Fed, robot_named
+from harness import PERIOD, Harness, robot_named
 
-from krang_dynamics.control.controller import TorqueController
+from krang_dynamics.control.builder import stop_of
 from krang_dynamics.control.settings import Settings
+from krang_dynamics.errors import InputError
 from krang_dynamics.robot.model import Robot
 from krang_dynamics.safety.modes import Mode
 from krang_dynamics.simulation.pinocchio_plant import PinocchioPlant
@@ -34,10 +34,9 @@ def plant_of(robot):
     return PinocchioPlant(Robot(replace(robot.config, joints=joints), robot.urdf))
 
 
-def in_full_motion(name, policy, way=0):
-    """A loop whose robot moves at its speed limits under gravity compensation, then is told to stop."""
+def in_full_motion(name, policy, way=0, delay=0):
+    """A loop whose robot moves near its speed limits under gravity compensation."""
     robot = robot_named(name)
-    controller = TorqueController(robot, Settings(('gravity', 'damping'), stop_policy=policy, ramp_time=0.0))
     plant = plant_of(robot)
     share = 0.1 if name == 'otbot' else 0.9  # wheels must roll as fast as the platform moves
     speed = share * np.where(np.isfinite(robot.velocity_limits), robot.velocity_limits, 10.0)
@@ -45,7 +44,7 @@ def in_full_motion(name, policy, way=0):
         speed[0] = 0.0
     signs = np.random.default_rng(way).choice([-1.0, 1.0], robot.nv)
     plant.reset(robot.home, signs * speed)
-    loop = Loop(controller, plant)
+    loop = Harness(robot, ('gravity', 'damping'), plant, ramp_time=0.0, delay=delay, stop_policy=policy)
     loop.effort = robot.gravity_torque(robot.home)
     loop.step(enable=True)
     loop.run(0.003)
@@ -58,7 +57,7 @@ def stop(loop, blind=False, duration=LONGEST_STOP):
     before = loop.outputs.torque
     begin = len(loop.history)
     for k in range(round(duration / PERIOD)):
-        loop.step(with_state=not blind, enable=False if k == 0 and not blind else None)
+        loop.step([] if blind else None, enable=False if k == 0 and not blind else None)
         if loop.outputs.torque is None:
             break
     sent = [h for h in loop.history[begin:] if h[3] is not None]
@@ -127,9 +126,9 @@ def test_hold_stops_the_motion_and_holds_on(name):
 @pytest.mark.parametrize('name', ARMS)
 def test_a_stop_does_not_shake_the_robot_though_its_commands_come_late(name):
     """By 10 ms, as over a busy bus; damping that is too strong for that ends in oscillation at the limits."""
-    loop = in_full_motion(name, 'hold')
-    loop.on_the_way.extend([loop.command] * 10)
-    loop.run(2.0, enable=False)
+    loop = in_full_motion(name, 'hold', delay=10)
+    loop.step(enable=False)
+    loop.run(2.0)
     assert np.abs(loop.plant.v).max() <= AT_REST
 
 
@@ -137,14 +136,14 @@ def test_a_stop_does_not_shake_the_robot_though_its_commands_come_late(name):
 @pytest.mark.parametrize('blind', [False, True])
 def test_zero_lets_go_as_fast_as_the_stop_rate_allows(name, blind):
     loop = in_full_motion(name, 'zero')
-    loop.controller.terms[0].torque = lambda moment: np.full(loop.robot.nv, 1e3)
+    loop.controller.terms[0].torque = lambda state: np.full(loop.robot.nv, 1e3)
     loop.run(0.05)
-    begin = loop.now
+    begin = loop.time
     stop(loop, blind)
     assert loop.outputs.torque is None
     last = [h for h in loop.history if h[3] is not None][-1]
     assert not last[3].any()
-    assert loop.now - begin <= 0.25  # a tenth of a second to notice, a tenth to let go
+    assert loop.time - begin <= 0.25  # a tenth of a second to notice, a tenth to let go
 
 
 def test_the_last_volts_are_zero_though_the_arm_still_turns():
@@ -170,61 +169,61 @@ def test_a_blind_stop_ends_silent_at_zero(name, policy):
 
 
 def test_a_blind_stop_decays_the_last_gravity_torque_over_the_blind_time():
-    fed = Fed().started()
-    gravity = fed.robot.gravity_torque(fed.q)
-    sent = np.array([o.torque for o in fed.run(0.7, samples=[]) if o.torque is not None])
+    loop = Harness().start()
+    gravity = loop.robot.gravity_torque(loop.q)
+    sent = np.array([o.torque for o in loop.run(0.7, samples=[]) if o.torque is not None])
     begin = np.flatnonzero(sent[:, 0] < gravity[0] - ROUNDING)[0]
-    expected = gravity[0] * (1 - PERIOD * np.arange(1, 500) / fed.robot.config.stop.blind_time)
+    expected = gravity[0] * (1 - PERIOD * np.arange(1, 500) / loop.robot.config.stop.blind_time)
     np.testing.assert_allclose(sent[begin : begin + 499, 0], expected, atol=1e-6)
     assert not sent[-1].any()
 
 
 @pytest.mark.parametrize('policy', POLICIES)
 def test_returning_states_do_not_cancel_a_stop(policy):
-    fed = Fed(stop_policy=policy).started()
-    fed.run(0.3, samples=[])
-    before = np.abs(fed.outputs.torque) if fed.outputs.torque is not None else np.zeros(2)
-    after = [o.torque for o in fed.run(3.0) if o.torque is not None]
-    assert fed.outputs.mode is Mode.FAULT
+    loop = Harness(stop_policy=policy).start()
+    loop.run(0.3, samples=[])
+    before = np.abs(loop.outputs.torque) if loop.outputs.torque is not None else np.zeros(2)
+    after = [o.torque for o in loop.run(3.0) if o.torque is not None]
+    assert loop.outputs.mode is Mode.FAULT
     assert all((np.abs(torque) <= before + ROUNDING).all() for torque in after)
 
 
 def test_time_that_goes_back_while_blind_does_not_take_the_torque_up_again():
-    fed = Fed().started()
-    fed.run(0.4, samples=[])
-    before = fed.outputs.torque
+    loop = Harness().start()
+    loop.run(0.4, samples=[])
+    before = loop.outputs.torque
     for _ in range(50):
-        after = fed.step(samples=[], dt=-0.1).torque
+        after = loop.step(samples=[], dt=-0.1).torque
         assert (np.abs(after) <= np.abs(before)).all()
 
 
 def test_a_state_that_comes_and_goes_still_ends_the_stop():
-    fed = Fed().started()
-    fed.step(enable=False)
+    loop = Harness().start()
+    loop.step(enable=False)
     for k in range(4000):
-        fed.step(samples=None if k // 150 % 2 else [])
-    assert fed.outputs.torque is None
-    assert fed.outputs.mode is Mode.FAULT
+        loop.step(samples=None if k // 150 % 2 else [])
+    assert loop.outputs.torque is None
+    assert loop.outputs.mode is Mode.FAULT
 
 
 def test_a_stop_ends_though_one_of_two_publishers_with_other_clocks_died():
-    fed = Fed()
+    loop = Harness()
 
     def part(i, stamp):
         one = slice(i, i + 1)
-        return fed.sample(
-            names=fed.robot.joint_names[one],
-            position=fed.q[one],
-            velocity=fed.v[one],
+        return loop.sample(
+            names=loop.robot.joint_names[one],
+            position=loop.q[one],
+            velocity=loop.v[one],
             effort=[],
             stamp=stamp,
-            arrival=fed.time + PERIOD,
+            arrival=loop.time + PERIOD,
         )
 
     for _ in range(200):
-        fed.step([part(0, fed.clock + PERIOD), part(1, 0.0)], enable=True)
-    assert fed.outputs.mode is Mode.ACTIVE
+        loop.step([part(0, loop.clock + PERIOD), part(1, 0.0)], enable=True)
+    assert loop.outputs.mode is Mode.ACTIVE
     for _ in range(1000):
-        fed.step([part(1, 0.0)])
-    assert fed.outputs.fault.kind == 'state'
-    assert fed.outputs.torque is None
+        loop.step([part(1, 0.0)])
+    assert loop.outputs.fault.kind == 'state'
+    assert loop.outputs.torque is None

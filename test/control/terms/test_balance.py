@@ -110,28 +110,35 @@ def balanced():
     return loops
 
 
-def test_hundred_starts_with_gains_varied_all_come_upright():
+@pytest.mark.parametrize('count', [3, pytest.param(100, marks=pytest.mark.long)])
+def test_from_many_starts_and_with_gains_varied_all_come_upright(count):
     random = np.random.default_rng(1)
-    q = np.array([0, np.pi]) + random.uniform(-1, 1, (100, 2)) * [0.3, 0.5]
-    loops = Loops([CASES[i % 6] for i in range(100)], q, random.uniform(-0.3, 0.3, (100, 2)), rate=250)
+    q = np.array([0, np.pi]) + random.uniform(-1, 1, (count, 2)) * [0.3, 0.5]
+    cases = [CASES[-1 - i % 6] for i in range(count)]
+    loops = Loops(cases, q, random.uniform(-0.3, 0.3, (count, 2)), rate=250)
     for controller in loops.controllers:
         vary_gains(controller, random)
     assert_swung_up(loops.run(TIME_TO_UPRIGHT + 0.2))
 
 
-def test_from_hanging_at_rest_it_comes_upright_and_holds_for_a_minute():
-    loops = Loops(CASES, rate=200).run(65)
+@pytest.mark.parametrize(
+    ('cases', 'duration'), [(CASES[-1:], 12), pytest.param(CASES, 65, marks=pytest.mark.long)]
+)
+def test_from_hanging_at_rest_it_comes_upright_and_stays_there(cases, duration):
+    loops = Loops(cases, rate=200).run(duration)
     assert_swung_up(loops)
     assert np.abs(loops.pendulum()).max() < STILL
     assert np.abs(loops.q[:, 0]).max() < STILL
 
 
-def test_it_does_at_a_kilohertz():
+@pytest.mark.long  # the default run has the loops of test/control/loops at this rate
+def test_it_swings_up_at_a_kilohertz():
     assert_swung_up(Loops(CASES, rate=1000).run(TIME_TO_UPRIGHT + 0.2))
 
 
-def test_it_does_with_noise_on_positions_and_speeds():
-    loops = Loops(CASES, rate=250)
+@pytest.mark.parametrize('cases', [CASES[-1:], pytest.param(CASES, marks=pytest.mark.long)])
+def test_it_swings_up_with_noise_on_positions_and_speeds(cases):
+    loops = Loops(cases, rate=250)
     random = np.random.default_rng(2)
     loops.noise = lambda: random.uniform(-1e-3, 1e-3, 2)
     assert_swung_up(loops.run(TIME_TO_UPRIGHT + 0.2))

@@ -3,7 +3,7 @@
 import numpy as np
 import pinocchio as pin
 import pytest
-from moments import moment
+from harness import term_inputs
 from tools import states
 
 import krang_dynamics as kd
@@ -53,7 +53,7 @@ def test_both_hands_balance_what_the_surroundings_exert(krang, given_in):
         joint = krang.model.getJointId(f'{hand.split("_")[0]}_7')
         external[joint] = data.oMi[joint].actInv(pin.Force(-about_origin.vector))
     loaded = pin.rnea(krang.model, data, q, v, a, external)
-    torque = krang.inverse_dynamics(q, v, a) + wrench.torque(moment(krang, q, v))
+    torque = krang.inverse_dynamics(q, v, a) + wrench.torque(term_inputs(krang, q, v))
     assert np.abs(torque - loaded).max() <= BALANCE * np.abs(loaded).max()
 
 
@@ -67,7 +67,7 @@ def test_torque_does_the_work_of_the_wrench(krang, frame_id):
     twist = krang.jacobian(q, 'left_hand') @ v
     arm = point - krang.frame_pose(q, 'left_hand')[:3, 3]
     power = force @ (twist[:3] + np.cross(twist[3:], arm)) + couple @ twist[3:]
-    assert wrench.torque(moment(krang, q, v)) @ v == pytest.approx(power, rel=BALANCE)
+    assert wrench.torque(term_inputs(krang, q, v)) @ v == pytest.approx(power, rel=BALANCE)
 
 
 def test_the_opposite_convention_is_the_opposite_torque(krang):
@@ -75,7 +75,7 @@ def test_the_opposite_convention_is_the_opposite_torque(krang):
     for convention in ('applied_by_robot', 'applied_on_robot'):
         wrench = term(krang, convention=convention)
         wrench.take(sample('left_hand', 'world'), now=20.0)
-        torques.append(wrench.torque(moment(krang, krang.home, np.zeros(17))))
+        torques.append(wrench.torque(term_inputs(krang, krang.home, np.zeros(17))))
     np.testing.assert_array_equal(torques[0], -torques[1])
 
 
@@ -90,7 +90,7 @@ def test_norms_are_limited_in_their_own_direction(krang):
     limited, small = term(krang, max_force=3.0, max_moment=0.3), term(krang)
     limited.take(sample('left_hand', 'left_hand'), now=20.0)
     small.take(sample('left_hand', 'left_hand', FORCE / 10, MOMENT / 10), now=20.0)
-    now = moment(krang, krang.home, np.zeros(17))
+    now = term_inputs(krang, krang.home, np.zeros(17))
     np.testing.assert_allclose(limited.torque(now), small.torque(now), rtol=1e-12)
 
 
@@ -99,7 +99,7 @@ def test_a_silent_source_fades_out(krang):
     wrench.take(sample('left_hand', 'left_hand', arrival=10.0), now=20.0)
 
     def torque(time):
-        return wrench.torque(moment(krang, krang.home, np.zeros(17), time=time))
+        return wrench.torque(term_inputs(krang, krang.home, np.zeros(17), time=time))
 
     full = torque(10.1)
     np.testing.assert_allclose(torque(10.1 + FADE / 2), full / 2, rtol=1e-9)
@@ -120,7 +120,7 @@ def test_a_silent_source_fades_out(krang):
 def test_what_cannot_be_meant_is_refused_and_the_old_wrench_stays(krang, bad, said):
     wrench = term(krang)
     wrench.take(sample('left_hand', 'world'), now=20.0)
-    now = moment(krang, krang.home, np.zeros(17))
+    now = term_inputs(krang, krang.home, np.zeros(17))
     before = wrench.torque(now)
     import re
 

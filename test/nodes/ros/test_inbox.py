@@ -16,7 +16,7 @@ import krang_dynamics as kd
 from krang_dynamics.control.controller import Inputs
 from krang_dynamics.control.guard import GuardInputs
 from krang_dynamics.control.sensors import ImuSample, OdomSample
-from krang_dynamics.control.state_collector import MOST_LISTS, MOST_STATES
+from krang_dynamics.control.message_queue import MOST_LISTS, MOST_STATES
 from krang_dynamics.errors import InputError
 from krang_dynamics.nodes.ros.inbox import Inbox
 

@@ -2,11 +2,8 @@
 
 import numpy as np
 import pytest
-from closed_loop import Loop
+from harness import PERIOD, Harness, robot_named
 
-import krang_dynamics as kd
-from krang_dynamics.control.controller import TorqueController
-from krang_dynamics.control.settings import Settings
 from krang_dynamics.safety.modes import Mode
 from krang_dynamics.scenarios.motions import figure_of_eight
 from krang_dynamics.simulation import ContactPlant, PinocchioPlant
@@ -23,15 +20,14 @@ def eight():
 
 def drive(plant, eight, duration, pushes=()):
     """Errors of x, y and alpha (K, 3) at every millisecond of the eight."""
-    robot = kd.load_robot('otbot')
-    body = PLANTS[plant](robot, friction=True)
-    closed = Loop(TorqueController(robot, Settings(terms=('rolling_base',), ramp_time=0.0)), body)
+    body = PLANTS[plant](robot_named('otbot'), friction=True)
+    closed = Harness('otbot', ('rolling_base',), body, ramp_time=0.0)
     closed.step(enable=True)
     closed.step(trajectory=eight.trajectory)
     assert not closed.outputs.refused
     begin = len(closed.history) - 1
     start = closed.history[begin][0]
-    for _ in range(round(duration / closed.dt)):
+    for _ in range(round(duration / PERIOD)):
         t = closed.plant.time - start
         acting = [force for force, since, until in pushes if since <= t < until]
         force = acting[0] if acting else (0, 0)
@@ -42,17 +38,33 @@ def drive(plant, eight, duration, pushes=()):
     return path[begin:, :3] - eight.at(times[begin:] - start)
 
 
-@pytest.mark.parametrize(('plant', 'bound'), [('pinocchio', 5e-4), ('contact', 5e-3)])
-def test_the_eight_is_followed(plant, bound, eight):
-    error = drive(plant, eight, eight.times[-1])
+@pytest.mark.parametrize(
+    ('plant', 'bound', 'duration'),
+    [
+        ('pinocchio', 5e-4, 2.0),
+        ('contact', 5e-3, 5.0),
+        pytest.param('pinocchio', 5e-4, None, marks=pytest.mark.long),
+        pytest.param('contact', 5e-3, None, marks=pytest.mark.long),
+    ],
+)
+def test_the_eight_is_followed(plant, bound, duration, eight):
+    error = drive(plant, eight, duration or eight.times[-1])
     assert np.hypot(error[:, 0], error[:, 1]).max() <= bound
     if plant == 'pinocchio':
         assert np.abs(error[:, 2]).max() <= 1e-3
 
 
-@pytest.mark.parametrize('plant', PLANTS)
-def test_it_is_back_on_its_way_within_five_seconds_of_the_last_push(plant, eight):
-    error = drive(plant, eight, 17.1, PUSHES)
+@pytest.mark.parametrize(
+    ('plant', 'pushes'),
+    [
+        ('contact', [((0, -150), 0.2, 1.2)]),
+        pytest.param('contact', PUSHES, marks=pytest.mark.long),
+        pytest.param('pinocchio', PUSHES, marks=pytest.mark.long),
+    ],
+)
+def test_it_is_back_on_its_way_within_five_seconds_of_the_last_push(plant, pushes, eight):
+    end = pushes[-1][-1] + 5.0
+    error = drive(plant, eight, end + 0.1, pushes)
     distance = np.hypot(error[:, 0], error[:, 1])
-    assert distance.max() > 0.02  # the pushes are felt
-    assert distance[17000:].max() < 0.01
+    assert distance.max() > 0.02  # the pushes move it
+    assert distance[round(end / PERIOD) :].max() < 0.01
