@@ -78,7 +78,7 @@ def add_recording(parser: argparse.ArgumentParser) -> None:
         '--acceleration',
         choices=('velocity', 'position'),
         default='velocity',
-        help='signal whose derivative is the acceleration; default velocity',
+        help='signal from which accelerations are differentiated; default velocity',
     )
     add('--json', metavar='FILE', help='write the figures as JSON')
     add('--force', action='store_true', help=FORCE)

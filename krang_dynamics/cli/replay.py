@@ -27,7 +27,7 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
         '--enable-at',
         type=float,
         metavar='S',
-        help='enable after S seconds, instead of the recorded requests; default 0 without requests',
+        help='enable after S seconds, instead of the recorded requests; default 0 if there are none',
     )
     add('--node', help='name of the controller, if several were recorded')
     add('--live', action='store_true', help='publish the recorded inputs and /clock')
