@@ -73,10 +73,10 @@ def test_a_name_that_is_a_joint_and_another_joints_driver_means_the_joint():
     ('names', 'words'),
     [
         (('joint_3',), "'joint_3'; did you mean .* Valid: joint_1, joint_2, m1, m2, m3"),
-        (('joint_1', 'joint_1'), "'joint_1' is there twice"),
-        (('m2', 'm2'), "'m2' is there twice"),
-        (('joint_1', 'm3'), "'m3' is there twice"),
-        (('m2', 'joint_2'), "'joint_2' is there twice"),
+        (('joint_1', 'joint_1'), "'joint_1' occurs twice"),
+        (('m2', 'm2'), "'m2' occurs twice"),
+        (('joint_1', 'm3'), "'m3' occurs twice"),
+        (('m2', 'joint_2'), "'joint_2' occurs twice"),
         (('m1', 'm2'), "'m3' is missing; joint 'joint_1' needs all"),
     ],
 )
@@ -228,11 +228,11 @@ def test_names_of_joints_stay_as_they_are():
 @pytest.mark.parametrize(
     ('names', 'words'),
     [
-        (('joint_1', 'm1', 'm2'), "'joint_1' comes twice"),
-        (('m3', 'joint_1'), "'joint_1' comes twice"),
-        (('m1', 'm2', 'm1'), "'m1' comes twice"),
-        (('m1', 'm3', 'm3'), "'m3' comes twice"),
-        (('lamp', 'lamp', 'm1'), "'lamp' comes twice"),
+        (('joint_1', 'm1', 'm2'), "'joint_1' occurs twice"),
+        (('m3', 'joint_1'), "'joint_1' occurs twice"),
+        (('m1', 'm2', 'm1'), "'m1' occurs twice"),
+        (('m1', 'm3', 'm3'), "'m3' occurs twice"),
+        (('lamp', 'lamp', 'm1'), "'lamp' occurs twice"),
     ],
 )
 def test_a_joint_that_comes_twice_is_refused(names, words):

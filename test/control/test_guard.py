@@ -556,7 +556,7 @@ def test_a_clock_that_is_no_number_trips():
     assert line.guard.safety.fault.kind == 'state'
 
 
-@pytest.mark.parametrize('part', ['state.take', 'state.stop_torque', '_check.wrong', '_take_commands', '_clear'])
+@pytest.mark.parametrize('part', ['state.take', 'state.stop_torque', '_check.check', '_take_commands', '_clear'])
 def test_nothing_that_breaks_inside_throws_into_the_loop(part, monkeypatch):
     line = Line().relaying()
 
@@ -724,7 +724,7 @@ def test_commands_without_states_are_refused_once_and_with_the_reason():
     outputs = line.run(0.5, [20.0, 1.0], samples=[])
     assert not any(o.command is not None for o in outputs)
     (reason,) = [reason for o in outputs for reason in o.refused]
-    assert "'joint_1' has never been received" in reason
+    assert "'joint_1' was never received" in reason
     assert line.step([20.0, 1.0]).relayed  # it has only just started
 
 

@@ -61,8 +61,8 @@ def test_a_number_that_is_not_finite_is_refused_for_its_joint_alone(buffer, inva
 @pytest.mark.parametrize(
     ('wrong', 'reason'),
     [
-        ({'names': ('a', 'a', 'b')}, "'a' comes twice"),
-        ({'names': ('x', 'x', 'b')}, "'x' comes twice"),
+        ({'names': ('a', 'a', 'b')}, "'a' occurs twice"),
+        ({'names': ('x', 'x', 'b')}, "'x' occurs twice"),
         ({'names': ('a', 'b')}, '3 positions for 2 names'),
         ({'velocity': [1.0]}, '1 velocities for 3 names'),
         ({'effort': [1.0]}, '1 efforts for 3 names'),
@@ -74,7 +74,7 @@ def test_a_number_that_is_not_finite_is_refused_for_its_joint_alone(buffer, inva
 def test_a_wrong_message_is_refused_with_the_reason_and_changes_nothing(buffer, wrong, reason):
     assert reason in take(buffer, [1.0, 1.0, 1.0], **wrong)
     assert not buffer.q.any()
-    assert "'a' has never been received" in buffer.stale(NOW, CLOCK, TIMEOUT)
+    assert "'a' was never received" in buffer.stale(NOW, CLOCK, TIMEOUT)
 
 
 def test_age_counts_from_arrival_and_from_the_stamp(buffer):
@@ -109,7 +109,7 @@ def test_a_clock_that_is_no_number_makes_samples_old(buffer, now, clock):
 
 def test_forgotten_stamps_let_one_earlier_sample_in(buffer):
     take(buffer, [1.0, 1.0, 1.0])
-    buffer.forget_stamps()
+    buffer.reset_stamps()
     take(buffer, [2.0, 2.0, 2.0], stamp=CLOCK - 500.0)
     take(buffer, [3.0, 3.0, 3.0], stamp=CLOCK - 501.0)
     assert buffer.q.tolist() == [2.0, 2.0, 2.0]

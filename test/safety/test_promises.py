@@ -284,7 +284,7 @@ def test_p5_enable_without_a_state_is_refused_by_name():
     loop = Harness()
     outputs = loop.step(samples=[], enable=True)
     assert outputs.torque is None
-    assert "'joint_1' has never been received" in outputs.refused[0]
+    assert "'joint_1' was never received" in outputs.refused[0]
 
 
 # -- P6: names ----------------------------------------------------------------------------------------
@@ -299,7 +299,7 @@ def test_p6_a_missing_joint_is_named():
 def test_p6_a_joint_that_comes_twice_is_refused_by_name():
     loop = Harness()
     twice = loop.sample(names=['joint_1', 'joint_1'])
-    assert "joint 'joint_1' comes twice" in loop.step([twice]).refused[0]
+    assert "joint 'joint_1' occurs twice" in loop.step([twice]).refused[0]
 
 
 def test_p6_joints_are_found_by_name_and_extra_ones_are_ignored():

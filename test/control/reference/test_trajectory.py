@@ -186,16 +186,11 @@ def test_before_its_start_it_waits_at_the_start():
     np.testing.assert_array_equal(snapshot(reference, 9.0), snapshot(reference, 10.0))
 
 
-def test_end_time_and_finished():
+def test_end_time():
     reference = following(trajectory())
     assert reference.end_time == 12.5
-    assert not reference.finished(12.49)
-    assert reference.finished(12.5)
     reference.hold(ARM.home)
     assert reference.end_time == -np.inf
-    assert reference.finished(0.0)
-    reference.accept(point(), 10.0, ARM.home)
-    assert reference.finished(10.0)
 
 
 # -- set-points ---------------------------------------------------------------------------------
