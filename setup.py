@@ -69,7 +69,7 @@ setup(
     zip_safe=True,
     maintainer='krang_dynamics developers',
     maintainer_email='krang-dynamics@example.org',
-    description='Rigid-body dynamics and torque control of torque-controlled robots',
+    description='Rigid-body dynamics and torque control of robots, built on Pinocchio and ROS 2',
     license='Apache-2.0',
     entry_points={
         'console_scripts': [

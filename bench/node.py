@@ -1,7 +1,7 @@
 """Round trip and CPU of torque_controller on Krang with all terms, against an empty echo node of stock rclpy.
 
-Both answer the same 17-joint states on real topics, from processes of their own: first one state at a
-time, which gives the round trip, then 1,000 states per second for a minute, which gives the share answered.
+Both answer the same 17-joint states on real topics, in separate processes: first one state at a
+time, which gives the round trip, then 1,000 states per second for 60 s, which gives the answered fraction.
 """
 
 import os
@@ -31,7 +31,7 @@ def run():
             'torque_controller',
             'echo',
             'torque_controller',
-        ):  # alike under a machine's moods
+        ):  # alternating, so that load on the machine affects both
             with answering(name, client) as process:
                 trips = client.round_trips()
                 results.setdefault(name, []).append((trips, None))
@@ -60,7 +60,7 @@ def answering(name, client):
         'torque_controller': [
             str(Path(sys.executable).parent / 'torque_controller'),
             *f'--ros-args -p robot:=krang -p terms:={TERMS} -p {CONVENTION} -p damping:=1.0'.split(),
-            # A client that stalls is a mood of the machine, and no reason to stop.
+            # A stalled client is due to load on the machine and must not cause a fault.
             *f'-p state_timeout:=2.0 -p flight_recorder:={FLIGHTS} --log-level fatal'.split(),
         ],
     }[name]
@@ -69,7 +69,7 @@ def answering(name, client):
         client.wait_for(name)
         yield process
     finally:
-        process.kill() if name == 'echo' else process.terminate()  # an echo has no robot to let down
+        process.kill() if name == 'echo' else process.terminate()  # an echo has no robot to stop
         process.wait(10)
 
 
@@ -80,7 +80,7 @@ def cpu_time(pid):
 
 
 class Client:
-    """Stands in for the robot: sends states and listens for commands, at as little cost as can be."""
+    """Replaces the robot: publishes states and receives commands at minimal cost."""
 
     def __enter__(self):
         import rclpy
@@ -125,7 +125,7 @@ class Client:
             self.executor.spin_once(0.005)
 
     def wait_for(self, name):
-        """Until the node answers."""
+        """Wait until the node answers."""
         if name == 'torque_controller':
             self.bring_up()
         count, end = self.count, time.monotonic() + 20
@@ -181,7 +181,7 @@ class Client:
 
 
 def echo():
-    """A node as anybody writes it: every state is answered with its own efforts."""
+    """A minimal node: it answers every state with the measured efforts."""
     import rclpy
     from sensor_msgs.msg import JointState
     from std_msgs.msg import Float64MultiArray
@@ -201,5 +201,5 @@ def echo():
 if __name__ == '__main__':
     try:
         echo()
-    except BaseException:  # a terminated echo has nothing to say
+    except BaseException:  # no traceback after termination
         sys.exit(0)

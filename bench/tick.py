@@ -28,7 +28,7 @@ def run():
 def stepper(robot):
     """A call that makes one more step of an active controller, 1 ms after the last."""
     controller, now = controller_at_work(robot)
-    # What others build before a step is not part of its cost.
+    # The inputs are built outside the measured time.
     prepared = iter([inputs(robot, now + 1e-3 * k) for k in range(ROUNDS + 10)])
     assert controller.step(next(prepared)).torque is not None
     return lambda: controller.step(next(prepared))
@@ -56,7 +56,7 @@ def inputs(robot, now, **others):
 
 
 def bare_calls(robot):
-    """What Pinocchio alone costs: one pass, the Coriolis matrix, and two Jacobians."""
+    """The Pinocchio calls of a step: one pass, the Coriolis matrix, and two Jacobians."""
     model, data = robot.model, robot.model.createData()
     q, v = robot.home, np.zeros(robot.nv)
     frames = [model.getFrameId(hand, pin.FrameType.BODY) for hand in HANDS]

@@ -1,6 +1,6 @@
 """Gravity compensation against a simulated robot, without ROS.
 
-tau = Q(q) - D v keeps the arm where you leave it. A push moves it; afterwards it stays in the new place.
+tau = Q(q) - D v keeps the arm in its pose. A push moves it; afterwards it stays in the new pose.
 """
 
 import numpy as np
@@ -18,7 +18,7 @@ plant = kd.make_plant(robot, 'pinocchio')
 controller = kd.TorqueController(robot, kd.Settings(terms=('gravity', 'damping'), damping=DAMPING))
 (hand,) = robot.config.end_effectors
 
-effort = robot.gravity_torque(plant.q)  # measured torque [N m]: something holds the robot before enable
+effort = robot.gravity_torque(plant.q)  # measured torque [N m]: brakes hold the robot before enable
 for k in range(round(DURATION * RATE)):
     now = 1.0 + k / RATE  # clocks do not start at 0
     if now >= 1.0 + START:

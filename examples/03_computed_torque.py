@@ -13,7 +13,7 @@ REACH = 0.5  # of every joint [rad]
 DURATION = 2.0  # there and back [s]
 
 robot = kd.load_robot('planar_2r')
-plant = kd.make_plant(robot, 'mujoco')  # another engine than the controller's model
+plant = kd.make_plant(robot, 'mujoco')  # not the engine of the controller's model
 terms = ('friction', 'computed_torque')
 controller = kd.TorqueController(robot, kd.Settings(terms=terms, ramp_time=0.1))
 
@@ -29,7 +29,7 @@ trajectory = kd.JointTrajectory(
     accelerations=REACH / 2 * w**2 * np.cos(w * t) * ones,
 )
 
-effort = robot.gravity_torque(plant.q)  # measured torque [N m]: something holds the robot before enable
+effort = robot.gravity_torque(plant.q)  # measured torque [N m]: brakes hold the robot before enable
 errors = []
 for k in range(round((DURATION + 0.5) * RATE)):
     now = 1.0 + k / RATE

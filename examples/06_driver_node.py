@@ -3,7 +3,7 @@
     python examples/06_driver_node.py [SECONDS]
     ros2 launch krang_dynamics hardware.launch.py robot:=planar_2r terms:=gravity    # in a second terminal
 
-Here a simulated robot is on the bus. Replace Bus.exchange by the calls of your hardware.
+Here a simulated robot is on the bus. Replace Bus.exchange with calls to your hardware.
 """
 
 import sys
@@ -18,7 +18,7 @@ from std_msgs.msg import Float64MultiArray
 import krang_dynamics as kd
 
 PERIOD = 0.002  # [s]
-WATCHDOG = 0.1  # without a command for so long the driver brakes [s]
+WATCHDOG = 0.1  # the driver brakes after this time without a command [s]
 
 
 class Bus:
@@ -30,7 +30,7 @@ class Bus:
         self.plant = kd.make_plant(robot, 'pinocchio')
 
     def exchange(self, torque):
-        """Send torque [N m], or brake where it is None; return measured [rad, rad/s, N m]."""
+        """Send torque [N m], or brake if it is None; return measured [rad, rad/s, N m]."""
         if torque is None:
             self.plant.reset(self.plant.q, [0.0, 0.0])
         else:

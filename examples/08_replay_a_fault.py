@@ -1,4 +1,4 @@
-"""Replay a fault: a recording goes through the controller again, and a limit is tried on it afterwards.
+"""Replay a fault: a recording passes through the controller again, also with another limit.
 
 On a robot the node writes the ten seconds before every fault as a bag. Here the example records one: a
 simulated robot under gravity compensation is pushed until its speed limit stops it.

@@ -1,4 +1,4 @@
-"""Rigid-body dynamics and torque control of torque-controlled robots, on Pinocchio and ROS 2."""
+"""Rigid-body dynamics and torque control of robots, built on Pinocchio and ROS 2."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any

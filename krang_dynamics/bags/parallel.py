@@ -1,4 +1,4 @@
-"""Work on windows of recordings, in several processes where there are many."""
+"""Work on windows of recordings, in several processes if there are many."""
 
 import os
 import sys
@@ -47,7 +47,7 @@ def run(job: ParallelJob[Item, Result], items: Sequence[Item], what: str) -> Ite
 
 
 class Progress:
-    """A progress line on standard error, only where that is a terminal."""
+    """A progress line on standard error, only if that is a terminal."""
 
     def __init__(self, what: str, count: int) -> None:
         self.what, self.count, self.done = what, count, 0

@@ -1,4 +1,4 @@
-"""Arguments that several commands share, and what they are converted to."""
+"""Arguments that several commands share, and their conversion."""
 
 import argparse
 from collections.abc import Iterable
@@ -48,17 +48,37 @@ def add_recording(parser: argparse.ArgumentParser) -> None:
     """Arguments of the commands that compare a model with recordings."""
     add = parser.add_argument
     add('--robot', required=True, help=ROBOT)
-    add('--topic', help='joint states; default: the only such topic, or joint_states')
-    add('--map', action='append', default=[], metavar='FROM=TO', help="rename: 'fer_joint*=panda_joint*'")
+    add('--topic', help='topic of the joint states; default: the only such topic, or joint_states')
+    add(
+        '--map',
+        action='append',
+        default=[],
+        metavar='FROM=TO',
+        help="rename joints of the recording, for example 'fer_joint*=panda_joint*'",
+    )
     add_lock(parser, 'a joint that did not move, at this position [rad, m]')
-    add('--remove-subtree', action='append', default=[], metavar='LINK', help='links that were not mounted')
-    add('--effort', choices=tuple(UNITS), default='torque', help='unit of effort')
-    add('--gravity', type=float, nargs=3, metavar=('X', 'Y', 'Z'), help='m/s2, axes of the root link')
+    add(
+        '--remove-subtree',
+        action='append',
+        default=[],
+        metavar='LINK',
+        help='remove a link and all links beyond it, for example a hand that was not mounted',
+    )
+    add(
+        '--effort', choices=tuple(UNITS), default='torque', help='unit of the recorded effort; default torque'
+    )
+    add(
+        '--gravity',
+        type=float,
+        nargs=3,
+        metavar=('X', 'Y', 'Z'),
+        help='gravity vector [m/s2] in the axes of the root link',
+    )
     add(
         '--acceleration',
         choices=('velocity', 'position'),
         default='velocity',
-        help='quantity that is differentiated; default velocity',
+        help='signal whose derivative is the acceleration; default velocity',
     )
     add('--json', metavar='FILE', help='write the figures as JSON')
     add('--force', action='store_true', help=FORCE)
@@ -110,6 +130,6 @@ def require_libraries(*names: str) -> None:
 
 
 def require_ros() -> None:
-    """Raise where rclpy is not installed."""
+    """Raise if rclpy is not installed."""
     if find_spec('rclpy') is None:
         raise KrangError('rclpy is not installed; source a ROS 2 installation, or run make setup')

@@ -17,7 +17,7 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
     parser = command_parser(
         commands,
         'bench',
-        'run a benchmark; only figures of the same run are comparable',
+        'run a benchmark; compare only figures of the same run',
         'krang bench tick --json tick.json',
     )
     parser.add_argument('name', help=', '.join(names()))

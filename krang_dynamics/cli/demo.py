@@ -10,7 +10,7 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
     parser = command_parser(
         commands,
         'demo',
-        'run simulator, controller and guard on real topics through a scenario; table and plot',
+        'run a scripted demonstration: simulator, controller and guard on real ROS 2 topics',
         'krang demo krang --animate krang.gif',
     )
     add = parser.add_argument
@@ -19,7 +19,7 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
     add('--duration', type=float, metavar='S', help='simulated seconds; default: the whole scenario')
     add('--picture', metavar='FILE', help='plot as PNG; default krang_demo_ROBOT.png')
     add('--animate', metavar='FILE', help='write a GIF of the motion')
-    add('--record', metavar='BAG', help='write all messages to a bag')
+    add('--record', metavar='BAG', help='write torques, references, wrenches and the true state to a bag')
     add('--force', action='store_true', help=FORCE)
     return parser
 

@@ -26,7 +26,7 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
     add('--latex', metavar='FILE', help='write the equations as LaTeX')
     add('--python', metavar='FILE', help='write a Python module that needs only numpy')
     add('--c', metavar='FILE', help='write C99')
-    add('--check', action='store_true', help='compare with Pinocchio; status 1 if they differ')
+    add('--check', action='store_true', help='compare with Pinocchio; exit status 1 if they differ')
     add('--force', action='store_true', help=FORCE)
     return parser
 

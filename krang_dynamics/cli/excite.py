@@ -13,18 +13,22 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
     parser = command_parser(
         commands,
         'excite',
-        'design a motion within limits for well-conditioned identification',
+        "design a motion for the identification, within the robot's limits",
         'krang excite krang --duration 60 --out motion.csv',
     )
     add = parser.add_argument
     add('robot', help=ROBOT)
-    add('--duration', type=float, default=30.0, metavar='S', help='default 30')
+    add('--duration', type=float, default=30.0, metavar='S', help='duration of the motion; default 30')
     add('--frequency', type=float, default=0.1, metavar='HZ', help='lowest frequency; default 0.1')
-    add('--harmonics', type=int, default=5, help='default 5')
+    add('--harmonics', type=int, default=5, help='number of harmonics; default 5')
     add('--rate', type=float, default=100.0, metavar='HZ', help='points per second; default 100')
-    add('--tries', type=int, default=300, help='candidates of the search; default 300')
+    add('--tries', type=int, default=300, help='number of candidate motions; default 300')
     add_lock(parser, 'a joint that must not move, at this position [rad, m]')
-    add('--out', metavar='FILE', help='a table (.csv) or a trajectory_msgs/JointTrajectory (.yaml)')
+    add(
+        '--out',
+        metavar='FILE',
+        help='write the motion as a table (.csv) or as a trajectory_msgs/JointTrajectory (.yaml)',
+    )
     add('--force', action='store_true', help=FORCE)
     return parser
 

@@ -30,21 +30,21 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
         type=float,
         metavar='HZ',
         default=CUTOFF,
-        help=f'zero-phase low pass; 0: none; default {CUTOFF:g}, at most a fifth of the rate',
+        help=f'cutoff of the low-pass filter; 0: none; default {CUTOFF:g}, at most a fifth of the rate',
     )
-    add('--held-out', nargs='+', default=[], metavar='BAG', help='recordings to test on')
+    add('--held-out', nargs='+', default=[], metavar='BAG', help='recordings to test the result on')
     add(
         '--share',
         type=float,
         default=0.5,
-        help='without --held-out: first part to identify from; default 0.5',
+        help='without --held-out: fraction of each recording to identify from; default 0.5',
     )
-    add('--sign', choices=('smooth', 'exact'), help="of Coulomb friction; default: the robot's")
-    add('--asymmetric', action='store_true', help='Coulomb friction that depends on the direction')
-    add('--gains', action='store_true', help='also motor gains, with the link parameters kept')
+    add('--sign', choices=('smooth', 'exact'), help="sign function of Coulomb friction; default: the robot's")
+    add('--asymmetric', action='store_true', help='let Coulomb friction depend on the direction of motion')
+    add('--gains', action='store_true', help='identify motor gains first, with the given link parameters')
     add('--out', metavar='YAML', help='write the identified robot file')
     add('--urdf', metavar='FILE', help='write the identified URDF')
-    add('--html', metavar='FILE', help='write a report, before and after')
+    add('--html', metavar='FILE', help='write a report with plots, before and after')
     return parser
 
 

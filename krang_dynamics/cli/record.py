@@ -17,7 +17,7 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
     parser.add_argument(
         'topics', nargs='*', metavar='TOPIC', help='names or patterns; default: all that a replay needs'
     )
-    parser.add_argument('--out', metavar='BAG', help='a new folder; default: krang_ and the time')
+    parser.add_argument('--out', metavar='BAG', help='a new folder; default: krang_DATE_TIME')
     parser.add_argument('--force', action='store_true', help=FORCE)
     add_ros_arguments(parser)
     return parser

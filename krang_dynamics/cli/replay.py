@@ -14,7 +14,7 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
     parser = command_parser(
         commands,
         'replay',
-        'run the controller on a recording, offline, or --live: publish its inputs',
+        'run the controller on a recording, offline; with --live, publish the recorded inputs',
         'krang replay my_bag --robot krang --out replayed --param limits.velocity=2.0',
     )
     add = parser.add_argument
@@ -27,11 +27,11 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
         '--enable-at',
         type=float,
         metavar='S',
-        help='replace the recorded enable requests; default 0 s where none was recorded',
+        help='enable after S seconds, instead of the recorded requests; default 0 without requests',
     )
-    add('--node', help='name of the controller, where several were recorded')
+    add('--node', help='name of the controller, if several were recorded')
     add('--live', action='store_true', help='publish the recorded inputs and /clock')
-    add('--rate', type=float, default=1.0, help='with --live: multiple of real time; default 1')
+    add('--rate', type=float, default=1.0, help='with --live: speed relative to real time; default 1')
     add('--force', action='store_true', help=FORCE)
     add_ros_arguments(parser)
     return parser

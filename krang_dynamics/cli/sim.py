@@ -16,7 +16,9 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
     )
     parser.add_argument('robot', help=ROBOT)
     add_engine(parser)
-    parser.add_argument('--real-time', action='store_true', help='do not wait for the command to a state')
+    parser.add_argument(
+        '--real-time', action='store_true', help='follow the clock instead of waiting for commands'
+    )
     parser.add_argument('--clock', action='store_true', help='publish simulated time on /clock')
     add_ros_arguments(parser)
     return parser

@@ -24,15 +24,27 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
     )
     parser.add_argument('bag', help=BAG)
     add_recording(parser)
-    parser.add_argument('--cutoff', type=float, metavar='HZ', help='zero-phase low pass; default: none')
+    parser.add_argument(
+        '--cutoff',
+        type=float,
+        metavar='HZ',
+        help='cutoff of a low-pass filter; default: no filter',
+    )
     parser.add_argument('--html', metavar='FILE', help='write a report with plots')
-    parser.add_argument('--max-rmse', type=float, metavar='NM', help='status 1 if a joint exceeds it')
-    parser.add_argument('--min-r2', type=float, metavar='SHARE', help='status 1 if a joint is below it')
+    parser.add_argument(
+        '--max-rmse',
+        type=float,
+        metavar='NM',
+        help='exit status 1 if the RMSE of a joint is above this [N m]',
+    )
+    parser.add_argument(
+        '--min-r2', type=float, metavar='R2', help='exit status 1 if r2 of a joint is below this'
+    )
     return parser
 
 
 def run(options: argparse.Namespace) -> int:
-    """Status 1 where a bound is violated."""
+    """Exit status 1 if a bound is violated."""
     require_libraries('rosbags', *(['matplotlib'] if options.html else []))
     from ..bags.io.files import refuse_existing, write
     from ..bags.validation.html_report import validation_html

@@ -1,4 +1,4 @@
-"""From settings to what a controller works with: robot, commanded joints, limits, payloads, gravity."""
+"""From settings to the parts of a controller: robot, drivers, commanded joints, limits, payloads, gravity."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -15,11 +15,11 @@ from ..safety.limits import LIMITS, Limits, default_rate
 from .drivers import Drivers
 from .settings import Settings, SettingsType
 
-LARGEST_GRAVITY = 30.0  # more than any place that a robot is used at [m/s2]
+LARGEST_GRAVITY = 30.0  # above any gravity at which a robot is used [m/s2]
 
 
 def robot_of(values: Mapping[str, Any], description: str = '') -> Robot:
-    """The robot that the parameters name, or that the text of a URDF describes."""
+    """The robot of the parameter `robot`, or of the text of a URDF."""
     description = description or values.get('robot_description') or ''
     if bool(values.get('robot')) == bool(description):
         raise ConfigError('give either robot or robot_description')
@@ -32,7 +32,7 @@ def drivers_of(settings: Settings, robot: Robot) -> Drivers:
 
 
 def commanded_joints(settings: Settings, robot: Robot) -> tuple[str, ...]:
-    """Joints, or drivers, that get torque: driven, with a driver whose condition holds, as configured."""
+    """Joints or drivers that get torque: those of command_joints, or all driven ones whose only_if holds."""
     ready = {
         a.joint for a in robot.config.actuators if a.only_if is None or getattr(settings, a.only_if, False)
     }
@@ -73,12 +73,12 @@ def limits_of(settings: Settings, robot: Robot, commanded: Sequence[str]) -> Lim
         limits.stop_rate = settings.per_joint('stop.rate', robot)
         for name, value in zip(robot.joint_names, limits.stop_rate, strict=True):
             if name in commanded and value == 0:
-                raise InputError(f'stop.rate of joint {name!r} is 0; a stop would keep its torque for ever')
+                raise InputError(f'stop.rate of joint {name!r} is 0; a stop would keep its torque forever')
     return limits
 
 
 def in_force(settings: Settings, robot: Robot, limits: Limits, drivers: Drivers) -> dict[str, Any]:
-    """Parameters whose default is the robot's own, with the values that they have for it."""
+    """Values in force of the parameters whose default is the robot's own value."""
     stop = stop_of(settings, robot)
     names = [name for name in LIMITS if getattr(limits, name) is not None]
     return {
@@ -93,7 +93,7 @@ def in_force(settings: Settings, robot: Robot, limits: Limits, drivers: Drivers)
 
 
 def payloads_of(settings: Settings) -> list[Payload]:
-    """All bodies that the robot carries."""
+    """All payloads of the settings."""
     payloads = [
         Payload.checked(
             frame,

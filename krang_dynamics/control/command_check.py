@@ -13,7 +13,7 @@ from .drivers import Drivers
 
 JITTER = 0.03  # largest jitter of commands; a controller limits the rate over at most 0.02 s [s]
 GRACE = 1.0  # time for the controller to get a limit that was lowered here [s]
-UNSEEN = 0.1  # share of the speed limit by which a joint may be faster than in the last states
+UNSEEN = 0.1  # fraction of the speed limit by which a joint may be faster than in the last states
 FASTEST = 1e3  # speed of a joint without a speed limit [rad/s]
 ROUNDING = 1e-9  # relative
 
@@ -23,7 +23,7 @@ class Command:
     """A command of the controller, in the drivers' order and unit."""
 
     values: Array
-    label: str  # the drivers' names, separated by commas; '' where they are not given
+    label: str  # the drivers' names, separated by commas; '' if they are not given
     arrival: float  # steady [s]
 
 
@@ -55,11 +55,11 @@ class CommandCheck:
         self._time = -inf  # of the last step [s]
 
     def forget(self) -> None:
-        """Nothing is in flight."""
+        """Reset: no torque is in flight."""
         self._meant = None
 
     def follow(self, command: Array, torque: Array) -> None:
-        """The guard itself sends this command: the next one must continue from here."""
+        """The guard itself sends this command; the controller's next one must continue from it."""
         self._remember(command, torque, self._drivers.torque(command, self._zero))
         self._allowance = self._zero
 
@@ -92,7 +92,7 @@ class CommandCheck:
         self._effort = limits.effort
 
     def check(self, command: Command, measured: Array) -> Fault | None:
-        """A fault of the next command; without one it becomes the last command.
+        """The fault of a new command, or None; then it becomes the last command.
 
         A controller that is enabled again begins at the `measured` effort [N m].
         """
@@ -113,8 +113,8 @@ class CommandCheck:
         return None
 
     def _beyond(self, values: Array) -> str | None:
-        """Compare in the drivers' unit, which includes the supply voltage."""
-        if not values.any():  # the end of a stop; the motor may still turn
+        """Compare with the limits in the drivers' unit, which includes the supply voltage."""
+        if not values.any():  # the end of a stop, when the motor may still turn
             return None
         drivers, ceiling = self._drivers, self._ceiling
         ends = drivers.command(-ceiling, self._slowest), drivers.command(ceiling, self._fastest)
@@ -133,7 +133,7 @@ class CommandCheck:
         return None
 
     def _jump(self, values: Array, measured: Array) -> str | None:
-        """Rate limit as a leaky bucket: each joint saves up the change that it may make at once."""
+        """Rate limit as a leaky bucket: each joint accumulates the change that it may make at once."""
         drivers = self._drivers
         standing = low = high = drivers.torque(values, self._zero)
         if self._has_drag:

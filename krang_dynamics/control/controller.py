@@ -29,7 +29,7 @@ class Inputs:
     """Everything that a controller gets at one step."""
 
     time: float  # steady clock [s]
-    clock: float  # the node's clock, which stamps are on [s]
+    clock: float  # the node's clock, that of the stamps [s]
     samples: Sequence[JointSamples] = ()
     imu: Sequence[ImuSample] = ()
     odom: Sequence[OdomSample] = ()
@@ -37,8 +37,8 @@ class Inputs:
     wrenches: Sequence[WrenchSample] = ()
     # These four are one change of the settings, applied as a whole or not at all.
     settings: Settings | None = None  # only live parameters may differ
-    limits: Mapping[str, Any] | None = None  # parameters limits.*, by their last word
-    payloads: Sequence[Payload] | None = None  # all that is carried from now on
+    limits: Mapping[str, Any] | None = None  # parameters limits.*, by the part after the dot
+    payloads: Sequence[Payload] | None = None  # all payloads from now on
     gravity: Array | None = None  # root link's axes [m/s2]
     enable: bool | None = None  # True and False are requests
     clear_fault: bool = False
@@ -47,7 +47,7 @@ class Inputs:
     other_publisher: bool = False  # whether another publisher is on the command topic
 
     def settings_after(self, present: Settings) -> Settings | None:
-        """The settings that this change leads to; None without a change."""
+        """The settings after this change; None without a change."""
         if all(x is None for x in (self.settings, self.limits, self.payloads, self.gravity)):
             return None
         new = present if self.settings is None else self.settings
@@ -69,14 +69,14 @@ class Outputs:
     terms: dict[str, Array] = field(default_factory=dict)  # each term by itself [N m]
     refused: list[str] = field(default_factory=list)  # why inputs were refused
     limited: bool = False  # whether a limit changed the command
-    external: Array | None = None  # external torque, where a term estimates it [N m]
+    external: Array | None = None  # external torque [N m]; None: not estimated
     contact: str = 'none'  # none, contact or collision
     reference: tuple[Array, Array] | None = None  # desired q and v of this step, overwritten by the next
     accepted: bool = False  # whether a trajectory was accepted
 
 
 class TorqueController:
-    """A sum of terms behind the safety stage; the time comes in with the inputs."""
+    """A sum of terms behind the safety stage; the time is one of the inputs."""
 
     def __init__(self, robot: Robot, settings: Settings) -> None:
         self.robot = robot
@@ -119,7 +119,7 @@ class TorqueController:
         """Names in joint states that the robot does not have."""
         return self._buffer.extra
 
-    # -- the one function ------------------------------------------------------------------------------
+    # -- the step --------------------------------------------------------------------------------------
 
     @np.errstate(all='ignore')  # an overflow is not finite, and is treated as such
     def step(self, inputs: Inputs) -> Outputs:
@@ -166,7 +166,7 @@ class TorqueController:
     # -- inputs ------------------------------------------------------------------------------------------
 
     def _take_samples(self, inputs: Inputs, refused: list[str]) -> float | None:
-        """Merge all samples; by how much the stamps increased [s], None without a new state."""
+        """Merge all samples; returns the increase of the stamps [s], None without a new state."""
         increase = self.state.take(inputs, refused)
         for sample in inputs.wrenches:
             term = self._term_of.get(type(sample))
@@ -187,7 +187,7 @@ class TorqueController:
             refused.append(str(error))
 
     def _prepare(self, new: Settings) -> Callable[[], None]:
-        """Everything that new settings need, checked; the function that puts it in force."""
+        """Build and check everything for new settings; returns the function that applies it."""
         old, robot = self.settings, self.robot
         old.check_change(new)
         limits = limits_of(new, robot, self.command_joints)
@@ -201,7 +201,7 @@ class TorqueController:
             if loaded is not None:
                 self.state.carry(loaded)
                 self._term_inputs.dynamics = self.dynamics
-            if gravity is not None:  # otherwise an inertial unit may have set it
+            if gravity is not None:  # otherwise an IMU may have set it
                 self.dynamics.set_gravity(gravity)
             for term, other in zip(tunable, tuned, strict=True):
                 term.adopt(other)
@@ -270,7 +270,7 @@ class TorqueController:
     # -- faults -----------------------------------------------------------------------------------------
 
     def _late(self, now: float) -> str | None:
-        """A reason to stop where the last step is so long ago that its state is too old."""
+        """A fault if the last step was so long ago that its state is too old."""
         gap, timeout = now - self._time, self.settings.state_timeout
         if not self.safety.is_sending or gap <= timeout:
             return None
@@ -332,7 +332,7 @@ class TorqueController:
     # -- outputs -----------------------------------------------------------------------------------------
 
     def _evaluate(self, inputs: Inputs, fresh: bool, terms: dict[str, Array]) -> Array | None:
-        """The sum of the terms at the newest state; None, and a fault, where a term fails."""
+        """The sum of the terms at the newest state; None, and a fault, if a term fails."""
         self.dynamics.update(self._buffer.q, self._buffer.v)
         if not self.safety.is_driving:
             return None
@@ -345,7 +345,7 @@ class TorqueController:
                     raise InputError(f'its torque has shape {torque.shape}; it must be {total.shape}')
                 total += torque
                 fault = term.fault()
-            except Exception as error:  # of any kind: the motors still need a command, the stop policy's
+            except Exception as error:  # of any kind: the motors still need the command of the stop policy
                 fault = Fault('term', f'{term.name}: {type(error).__name__}: {error}')
                 terms.pop(term.name, None)
             if fault is not None:

@@ -62,7 +62,7 @@ class Drivers:
         return self._reader.joint_samples(sample)
 
     def _possible(self, command: Array) -> Array:
-        """Finite, 0 where it was not, and within the unit's limit."""
+        """Within the unit's limit; 0 in place of numbers that are not finite."""
         if not is_finite(command):
             command = np.where(np.isfinite(command), command, 0.0)
         if not self.is_limited:
@@ -126,7 +126,7 @@ class _Reader:
         return self._translations[names]
 
     def _translate(self, names: tuple[str, ...]) -> _Translation | None:
-        """The conversion of a message with these names; None where it needs none."""
+        """The conversion of a message with these names; None if it needs none."""
         if len(set(names)) < len(names):
             return None
         groups = [group for name in names if (group := self._group(name, names))]

@@ -1,4 +1,4 @@
-"""The guard between controller and drivers: relays valid commands, and stops the robot without them."""
+"""The guard between controller and drivers: relays valid commands, else stops the robot."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -32,7 +32,11 @@ SHARED = (
 class GuardSettings(Settings):
     """Settings of a guard: the controller's parameters on joints, states and stopping, and its own."""
 
-    own = (Parameter('silence', 'number', 0.045, 'longest pause between commands', 's', 0.005, 1.0),)
+    own = (
+        Parameter(
+            'silence', 'number', 0.045, 'longest gap between commands; above it: fault', 's', 0.005, 1.0
+        ),
+    )
 
     @classmethod
     def parameters(cls) -> dict[str, Parameter]:
@@ -42,17 +46,17 @@ class GuardSettings(Settings):
 
 @dataclass(slots=True)
 class GuardInputs:
-    """Everything that reaches a guard at one step."""
+    """Everything that a guard gets at one step."""
 
     time: float  # steady clock [s]
-    clock: float  # the node's clock, which stamps are on [s]
+    clock: float  # the node's clock, that of the stamps [s]
     samples: Sequence[JointSamples] = ()
     imu: Sequence[ImuSample] = ()
     odom: Sequence[OdomSample] = ()
     commands: Sequence[Command] = ()
     # These three are one change of the settings, applied as a whole or not at all.
     settings: GuardSettings | None = None  # only live parameters may differ
-    payloads: Sequence[Payload] | None = None  # all that is carried from now on
+    payloads: Sequence[Payload] | None = None  # all payloads from now on
     gravity: Array | None = None  # root link's axes [m/s2]
     clear_fault: bool = False
     other_publisher: bool = False  # whether another publisher commands the drivers
@@ -71,11 +75,11 @@ class GuardOutputs:
 
 
 class Guard:
-    """Relays the controller's commands unchanged, and runs the robot's stop policy where it must.
+    """Relays the controller's commands unchanged, and runs the robot's stop policy after a violation.
 
-    Commands that follow each other are a stream, which is relayed or refused as a whole. Where a stream
-    ends early or goes wrong, the guard latches a fault and runs the stop policy from the last command that
-    it relayed, on its own joint states.
+    Consecutive commands are a stream, which is relayed or refused as a whole. If a stream ends without a
+    zero command or has an invalid command, the guard latches a fault. It then runs the stop policy from the
+    last relayed command, on its own joint states.
     """
 
     def __init__(self, robot: Robot, settings: GuardSettings) -> None:
@@ -119,7 +123,7 @@ class Guard:
         """Whether torque is in flight, the controller's or the guard's own."""
         return self.is_relaying or self.safety.is_sending
 
-    # -- the one function ------------------------------------------------------------------------------
+    # -- the step --------------------------------------------------------------------------------------
 
     @np.errstate(all='ignore')  # an overflow is not finite, and is treated as such
     def step(self, inputs: GuardInputs) -> GuardOutputs:
@@ -184,7 +188,7 @@ class Guard:
             return
         if loaded is not None:
             self.state.carry(loaded)
-        if gravity is not None:  # otherwise an inertial unit may have set it
+        if gravity is not None:  # otherwise an IMU may have set it
             self.state.dynamics.set_gravity(gravity)
         self.limits.adopt(limits)
         self.settings = new
@@ -208,7 +212,7 @@ class Guard:
         limits.effort = effort
 
     def _late(self, now: float) -> str | None:
-        """A reason to stop where the guard has not run for too long."""
+        """A fault if the last step was too long ago."""
         gap, timeout = now - self._time, self.settings.state_timeout
         if not self.is_sending or gap <= timeout:
             return None
@@ -226,7 +230,7 @@ class Guard:
             self.safety.disable(now)
 
     def _check_silence(self, now: float) -> None:
-        """A stream that ends in zero has ended; any other has broken off."""
+        """A stream that stops after a zero command has ended; any other is a fault."""
         if self._relayed is None or self._is_streaming(now):
             return
         if self._relayed.any():
@@ -237,9 +241,9 @@ class Guard:
         return abs(now - self._received) <= self.settings.silence
 
     def _clear(self, now: float) -> str | None:
-        """Clear a fault and the baselines of the stamps; a reason where that is refused."""
+        """Clear a fault and accept any next stamp; returns the reason if that is refused."""
         if self.safety.fault is not None and self._is_streaming(now):
-            return 'clear_fault: commands are still coming; disable the controller first'
+            return 'clear_fault: commands still arrive; disable the controller first'
         reason = self.safety.clear()
         if reason is not None:
             return f'clear_fault: {reason}'
@@ -256,7 +260,7 @@ class Guard:
         self._was_ready |= stale is None
         for command in inputs.commands:
             arrival = command.arrival if command.arrival <= now else now
-            if now - arrival > self.settings.silence:  # too old to count
+            if now - arrival > self.settings.silence:  # too old to be relayed
                 self._refuse(Fault('late', f'it arrived {now - arrival:.3f} s ago'), refused)
                 continue
             self._note_arrival(arrival)
@@ -265,20 +269,20 @@ class Guard:
             if wrong and self.is_relaying:
                 self._trip(now, wrong)
             elif wrong:
-                # Relayed later, it would begin with a jump. Only a guard that has just started may do so.
+                # Relayed later, it would start with a jump; only a guard that has just started may do so.
                 self._is_barred = self._was_ready and self.mode is Mode.DISABLED
                 self._refuse(wrong, refused)
         return None if last is None else self._relay(last)
 
     def _note_arrival(self, arrival: float) -> None:
-        """Note the arrival of a command; the first after silence begins a stream."""
+        """Note the arrival of a command; the first one after a timeout starts a stream."""
         if not self._is_streaming(arrival):
             self._is_barred = False
             self._reported = self._reported if self.safety.fault else ''
         self._received = arrival
 
     def _closed(self, inputs: GuardInputs, stale: str | None) -> Fault | None:
-        """A reason to relay no command at all."""
+        """The reason why no command is relayed, if any."""
         if self.is_relaying:
             return None
         if self.safety.fault is not None:
@@ -292,7 +296,7 @@ class Guard:
         return Fault('publisher', OTHER_PUBLISHER) if inputs.other_publisher else None
 
     def _refuse(self, fault: Fault, refused: list[str]) -> None:
-        """Report why a command is not relayed; once, not for every command that follows."""
+        """Report why a command is not relayed, once per stream."""
         if fault.kind != self._reported:
             advice = '; disable the controller, then enable it again' if self._is_barred else ''
             refused.append(f'command refused: {fault.reason}{advice}')

@@ -1,4 +1,4 @@
-"""Messages between two steps: joint states and other sensors, and requests."""
+"""Messages that wait for the next step: joint states, other sensors, and requests."""
 
 from collections import deque
 from collections.abc import Sequence
@@ -18,15 +18,15 @@ if TYPE_CHECKING:
 
 MOST_STATES = 50  # kept between two steps
 MOST_LISTS = 64  # of joint names that are cached
-MOST_PRESSES = 100  # an even number, so that after a flood the last state is right
+MOST_PRESSES = 100  # even, so that the last state of the button is kept when entries are dropped
 MOST_TRAJECTORIES = 100  # that wait for a step
 
 
 class StateCollector:
-    """Every joint state since the last step, and the newest message of inertial unit and odometry.
+    """All joint states since the last step, and the newest message of IMU and odometry.
 
-    An inertial unit or odometry with the same stamps as joint_states is measured together with them: the
-    joint states then wait for it, because topics may overtake each other.
+    If IMU or odometry have the same stamps as joint_states, they are measured together. A step then waits
+    for both, because messages of different topics can arrive in any order.
     """
 
     def __init__(self, robot: Robot) -> None:
@@ -37,19 +37,19 @@ class StateCollector:
         self._samples: list[JointSamples] = []
         self._others: dict[str, ImuSample | OdomSample] = {}  # by topic, since the last step
         self._stamps: dict[str, float] = {}  # of their newest messages [s]
-        self._partners: set[str] = set()  # topics that have the stamps of joint_states
+        self._partners: set[str] = set()  # topics with the same stamps as joint_states
         self._newest = 0.0  # stamp of the newest joint state [s]
         self._handed_over: JointSamples | None = None  # the last one
 
     def take_sample(self, sample: JointSamples) -> bool:
-        """Keep a joint state; whether everything that a step needs has arrived since the last one.
+        """Keep a joint state; returns whether everything that a step needs has arrived since the last one.
 
-        A message that repeats stamp and names is ignored, except where time stands still: a simulator in
-        lock step sends its state again when the command was lost.
+        A message that repeats stamp and names is ignored, unless time has not advanced: a simulator in
+        lock step repeats its state if the command was lost.
         """
         if not self._samples and sample.stamp > 0 and self._is_old(sample):
             return False
-        if self._samples:  # what the last message still waits for did not come with it
+        if self._samples:  # a topic that did not have the last stamp is not measured together
             self._partners = {topic for topic in self._partners if self._stamps[topic] == self._newest}
         self._newest = sample.stamp
         self._samples.append(sample)
@@ -64,7 +64,7 @@ class StateCollector:
         return sample.arrival != last.arrival
 
     def take_other(self, topic: str, sample: ImuSample | OdomSample) -> bool:
-        """Keep a message of imu or odom; whether joint states waited for it, and a step can be made."""
+        """Keep a message of imu or odom; returns whether joint states waited for it and a step is due."""
         self._others[topic] = sample
         self._stamps[topic] = sample.stamp
         is_complete = self._is_complete()
@@ -81,7 +81,7 @@ class StateCollector:
         self._handed_over = None
 
     def empty_into(self, inputs: 'Inputs | GuardInputs') -> None:
-        """Hand what is known of the robot over to one step."""
+        """Move everything that was received into the inputs of one step."""
         inputs.samples = self._samples
         if self._samples:
             self._handed_over = self._samples[-1]
@@ -93,7 +93,7 @@ class StateCollector:
         self._samples, self._others, self._missing = [], {}, set(self._required)
 
     def _joints(self, names: Sequence[str]) -> frozenset[str]:
-        """The required joints among the names of a message, which may be drivers'."""
+        """The required joints among the names of a message, which may be drivers' names."""
         key = tuple(names)
         found = self._found.get(key)
         if found is None:
@@ -105,11 +105,11 @@ class StateCollector:
 
 
 class RequestQueue:
-    """The newest heartbeat and wrenches; trajectories and presses in order, of which a step takes one."""
+    """The newest heartbeat and wrenches; trajectories and emergency stops in order, one of each per step."""
 
     def __init__(self) -> None:
         self._deadman: bool | None = None
-        self._presses: deque[bool] = deque(maxlen=MOST_PRESSES)  # of the emergency stop, and releases
+        self._presses: deque[bool] = deque(maxlen=MOST_PRESSES)  # emergency stop: pressed or released
         self._trajectories: deque[tuple[JointTrajectory, int]] = deque()  # each with its reception [ns]
         self._wrenches: dict[str, WrenchSample] = {}  # by end effector
 
@@ -129,7 +129,7 @@ class RequestQueue:
         self._wrenches[sample.frame] = sample
 
     def empty_into(self, inputs: 'Inputs') -> int:
-        """Hand over to one step what it may have; when its trajectory was received [ns], 0 without one."""
+        """Move the requests of one step into its inputs; returns the time of its trajectory [ns], or 0."""
         inputs.deadman, self._deadman = self._deadman, None
         if self._presses:
             inputs.emergency_stop = self._presses.popleft()

@@ -17,7 +17,7 @@ def seconds(stamp: Any) -> float:
 
 
 def imu_sample(message: Any, arrival: float) -> ImuSample:
-    """sensor_msgs/Imu; refused where its covariance marks the orientation as absent."""
+    """sensor_msgs/Imu; refused if its covariance marks the orientation as absent."""
     if message.orientation_covariance[0] == -1:
         raise InputError('imu: the message has no orientation (orientation_covariance[0] is -1)')
     return ImuSample(

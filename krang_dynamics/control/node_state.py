@@ -1,4 +1,4 @@
-"""~/state: what a controller or guard is doing and with which values, as JSON. One writer, one reader."""
+"""~/state: mode, fault and values in force of a controller or guard, as JSON. One writer, one reader."""
 
 import json
 from collections.abc import Mapping
@@ -35,7 +35,7 @@ class NodeState:
 
     @classmethod
     def from_json(cls, text: str) -> 'NodeState | None':
-        """The state in a message; None where the text is something else."""
+        """The state in a message; None if the text is something else."""
         try:
             data = json.loads(text)
             known = {f.name: data[f.name] for f in fields(cls) if f.name in data}

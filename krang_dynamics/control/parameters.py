@@ -48,14 +48,14 @@ class Parameter:
 
     @property
     def text(self) -> str:
-        """Description for people, with unit, kind and choices where they help."""
-        unit = f' [{self.unit}]' if self.unit else ''
+        """The description with unit, kind and choices, as in `ros2 param describe`."""
+        unit = f'; unit: {self.unit}' if self.unit not in ('', '1') else ''
         kind = f'; {KINDS[self.kind]}' if self.kind == 'per_joint' else ''
         choices = f'; one of {", ".join(self.choices)}' if self.choices else ''
         return f'{self.description}{unit}{kind}{choices}'
 
     def checked(self, value: object) -> Any:
-        """The value as it is used, or InputError with what would have been valid."""
+        """The value as it is used, or InputError that names the valid values."""
         if value is None:
             return None
         if self.kind == 'flag':
@@ -92,69 +92,86 @@ class Parameter:
         return (x if is_integer else x.astype(float)).tolist()
 
 
-# The rows of the controller itself. A term adds its own rows: control/terms/.
+# Rows of the controller. Each term adds its own rows, see control/terms/.
 PARAMETERS = (
     Parameter('robot', 'text', '', 'shipped name, or path of a robot file (YAML) or URDF'),
-    Parameter('robot_description', 'text', '', 'URDF text, or the topic that has it; instead of robot'),
+    Parameter('robot_description', 'text', '', 'instead of robot: text of a URDF, or the topic that has it'),
     Parameter('terms', 'names', ('gravity',), 'control terms whose sum is the torque'),
     Parameter('command_joints', 'names', None, 'joints or drivers in command order; default: all driven'),
-    Parameter('command_unit', 'text', None, "unit of the drivers; default: the robot's"),
+    Parameter('command_unit', 'text', None, "unit of the command; default: the robot's"),
     Parameter('wheels_locked', 'flag', False, "true: the wheels are locked, so Krang's base_pitch is driven"),
     Parameter('auto_enable', 'flag', False, 'enable once after activation, without a request'),
     Parameter(
-        'hardware_compensates_gravity', 'flag', False, 'true: the drivers add the gravity torque themselves'
+        'hardware_compensates_gravity', 'flag', False, 'true: the drivers compensate gravity themselves'
     ),
-    Parameter('ramp_time', 'number', 1.0, 'time from enable to the full torque', 's', 0, 60, live=True),
+    Parameter('ramp_time', 'number', 1.0, 'time from enable to full torque', 's', 0, 60, live=True),
     Parameter(
-        'limits.effort', 'per_joint', None, "largest torque, never above the URDF's; default: nominal",
+        'limits.effort', 'per_joint', None,
+        "largest torque; default: the nominal torque; never above the URDF's effort",
         'N m', 0, 1e6, live=True,
     ),
     Parameter(
-        'limits.effort_rate', 'per_joint', None, 'largest torque rate; default: ten efforts per second',
+        'limits.effort_rate', 'per_joint', None, 'largest torque rate; default: ten effort limits per second',
         'N m/s', 0, 1e7, live=True,
     ),
-    Parameter('limits.velocity', 'per_joint', None, 'a higher speed is a fault', 'rad/s', 0, 1e4, live=True),
     Parameter(
-        'limits.position_margin', 'per_joint', None, "distance to the URDF's limits; less is a fault",
+        'limits.velocity', 'per_joint', None,
+        "largest speed; above it: fault; default: 1.2 times the URDF's",
+        'rad/s', 0, 1e4, live=True,
+    ),
+    Parameter(
+        'limits.position_margin', 'per_joint', None,
+        "smallest distance to the URDF's position limits; below it: fault",
         'rad', 0, 10, live=True,
     ),
     Parameter(
-        'limits.following_error', 'per_joint', None, 'a larger error is a fault; default: not checked',
+        'limits.following_error', 'per_joint', None,
+        'largest following error; above it: fault; default: not checked',
         'rad', 0, 100, live=True,
     ),
-    Parameter('stop.policy', 'text', None, "what every stop does; default: the robot's"),
-    Parameter('stop.time', 'number', None, 'time in which gravity support ends', 's', 0.01, 2.5),
-    Parameter('stop.blind_time', 'number', None, 'the same without a valid state', 's', 0.01, 2.5),
-    Parameter('stop.rate', 'per_joint', None, 'largest torque rate of a stop', 'N m/s', 0, 1e7),
-    Parameter('state_timeout', 'number', 0.1, 'an older state is a fault', 's', 1e-3, 2, live=True),
+    Parameter('stop.policy', 'text', None, "stop policy; default: the robot's"),
     Parameter(
-        'reference_timeout', 'number', None, 'an older streamed set-point is a fault; default: none',
+        'stop.time', 'number', None, "time in which gravity support ends; default: the robot's",
+        's', 0.01, 2.5,
+    ),
+    Parameter(
+        'stop.blind_time', 'number', None, "stop.time without a valid state; default: the robot's",
+        's', 0.01, 2.5,
+    ),
+    Parameter('stop.rate', 'per_joint', None, 'largest torque rate during a stop', 'N m/s', 0, 1e7),
+    Parameter(
+        'state_timeout', 'number', 0.1, 'largest age of a state; above it: fault', 's', 1e-3, 2, live=True
+    ),
+    Parameter(
+        'reference_timeout', 'number', None,
+        'largest age of a streamed set-point; above it: fault; default: none',
         's', 1e-3, 60, live=True,
     ),
     Parameter('deadman.required', 'flag', False, 'true: a heartbeat on deadman is required'),
-    Parameter('deadman.timeout', 'number', 0.2, 'longest pause of the heartbeat', 's', 0.01, 10, live=True),
+    Parameter('deadman.timeout', 'number', 0.2, 'longest gap between heartbeats', 's', 0.01, 10, live=True),
     Parameter(
-        'missing_velocity', 'text', 'error', 'treatment of an absent or NaN velocity',
+        'missing_velocity', 'text', 'error', 'what to do if a velocity is absent or NaN',
         choices=('error', 'zero', 'differentiate'),
     ),
     Parameter(
-        'gravity', 'numbers', None, "gravity in the root link's axes; default: the robot's",
+        'gravity', 'numbers', None, "gravity vector in the axes of the root link; default: the robot's",
         'm/s2', -30, 30, live=True,
     ),
     Parameter('payload.<frame>.mass', 'number', 0.0, 'mass of the payload', 'kg', 0, 1e4, live=True),
     Parameter(
-        'payload.<frame>.com', 'numbers', [0.0] * 3, "its centre of mass in the frame's axes",
+        'payload.<frame>.com', 'numbers', [0.0] * 3, 'centre of mass of the payload in the axes of the frame',
         'm', -100, 100, live=True,
     ),
     Parameter(
-        'payload.<frame>.inertia', 'numbers', [0.0] * 6, 'its inertia there: xx yy zz xy xz yz',
+        'payload.<frame>.inertia', 'numbers', [0.0] * 6,
+        'inertia of the payload at its centre of mass: xx yy zz xy xz yz',
         'kg m2', -1e4, 1e4, live=True,
     ),
 )  # fmt: skip
 
 
 def for_frames(rows: Iterable[Parameter], robot: Robot, given: Iterable[str]) -> list[Parameter]:
-    """The rows of frames, for every end effector and for other frames that a given name contains."""
+    """Rows with <frame>, for every end effector and for other frames that occur in a given name."""
     families = [row for row in rows if FRAME in row.name]
     frames = dict.fromkeys(robot.config.end_effectors)
     for name in given:
@@ -168,7 +185,7 @@ def for_frames(rows: Iterable[Parameter], robot: Robot, given: Iterable[str]) ->
 
 
 def frame_of(row: Parameter, name: str) -> str | None:
-    """The frame in a parameter's name, where the name belongs to this row; else None."""
+    """The frame in a parameter's name if the name belongs to this row, else None."""
     before, frame, after = row.name.partition(FRAME)
     if not frame or not (name.startswith(before) and name.endswith(after)):
         return None

@@ -45,7 +45,7 @@ class RobotState:
         self._hardware_compensates_gravity = hardware_compensates_gravity
 
     def take(self, inputs: Measured, refused: list[str]) -> float | None:
-        """Merge all samples; by how much the stamps increased [s], None without a new state."""
+        """Merge all samples; returns the increase of the stamps [s], None without a new state."""
         buffer = self.buffer
         buffer.begin_step()
         for sample in inputs.samples:
@@ -57,7 +57,7 @@ class RobotState:
         return buffer.increase
 
     def _take_sensors(self, inputs: Measured, refused: list[str]) -> None:
-        """Joints, or the direction of gravity, from an inertial unit and from odometry."""
+        """Joints, or the direction of gravity, from an IMU and from odometry."""
         try:
             for sample in self._sensor_samples(inputs):
                 reason = self.buffer.take(sample, inputs.time, inputs.clock)

@@ -1,4 +1,4 @@
-"""Joint states without encoders: from an inertial unit, and from planar odometry."""
+"""Joint states without encoders: from an IMU, and from planar odometry."""
 
 from dataclasses import dataclass
 from math import atan2, hypot, pi, sin
@@ -22,10 +22,10 @@ NOT_MEASURED = np.zeros(0)
 
 @dataclass(frozen=True)
 class ImuSample:
-    """One message of an inertial unit; its world has z up, and any heading."""
+    """One message of an IMU; its world has z up, and any heading."""
 
-    orientation: Array  # quaternion x y z w, world from unit
-    angular_velocity: Array  # in the unit's axes [rad/s], NaN where it measures none
+    orientation: Array  # quaternion x y z w, world from IMU
+    angular_velocity: Array  # in the IMU's axes [rad/s], NaN if not measured
     stamp: float  # on the node's clock, 0: unstamped [s]
     arrival: float  # steady [s]
 
@@ -44,19 +44,17 @@ class OdomSample:
 
 
 class ImuSource:
-    """One joint's angle, or the direction of gravity, from the inertial unit of the robot file's `imu`.
+    """One joint's angle, or the direction of gravity, from the robot file's `imu`.
 
-    Only the vertical is used: the unit's heading may drift.
+    Only the vertical is used: the IMU's heading may drift.
     """
 
     def __init__(self, robot: Robot) -> None:
         imu, size = robot.config.imu, float(np.linalg.norm(robot.config.gravity))
         if imu is None:
-            raise ConfigError(f'{robot.name} has no inertial unit; give its robot file an `imu`')
+            raise ConfigError(f'{robot.name} has no IMU; give its robot file an `imu`')
         if size == 0:
-            raise ConfigError(
-                f'{robot.name}: imu: gravity is 0; an inertial unit needs gravity to find the vertical'
-            )
+            raise ConfigError(f'{robot.name}: imu: gravity is 0; an IMU needs gravity to find the vertical')
         self.feeds = imu.feeds
         fed = [name for name, joint in robot.config.joints.items() if joint.state == 'imu']
         moving = _moving_joints(robot.urdf, imu.link)
@@ -80,7 +78,7 @@ class ImuSource:
         column = robot.joint_names.index(joint)
         if robot.urdf.joints[joint].type == 'prismatic':
             raise ConfigError(
-                f'{robot.name}: imu: joint {joint!r} is prismatic; an inertial unit measures rotation only'
+                f'{robot.name}: imu: joint {joint!r} is prismatic; an IMU measures rotation only'
             )
         axis = robot.jacobian(np.zeros(robot.nv), robot.urdf.joints[joint].child)[3:, column]
         down = np.array(robot.config.gravity) / np.linalg.norm(robot.config.gravity)
@@ -90,7 +88,7 @@ class ImuSource:
             raise ConfigError(
                 f'{robot.name}: imu: the axis of joint {joint!r} is vertical: its angle cannot be measured'
             )
-        # The unit turns with the joint, so down turns the other way in its axes: Rot(axis, -angle) down.
+        # The IMU turns with the joint, so "down" turns the other way in its axes: Rot(axis, -angle) down.
         self._sine_cosine = -np.array([np.cross(level, axis), level]) @ root_from_unit / size
         self._axis = axis @ root_from_unit
         self._names = (joint,)
@@ -99,7 +97,7 @@ class ImuSource:
         self._near = float(robot.home[column] if self._turns else (lower + upper) / 2)
 
     def samples(self, sample: ImuSample) -> JointSamples:
-        """Angle [rad] and rate [rad/s] of the joint that the unit feeds; InputError where it cannot."""
+        """Angle [rad] and rate [rad/s] of the joint that the IMU measures; InputError if it cannot."""
         sine, cosine = self._sine_cosine.dot(_up(sample)).tolist()
         if hypot(sine, cosine) < BLIND:
             raise InputError(
@@ -113,7 +111,7 @@ class ImuSource:
         return JointSamples(self._names, position, velocity, NOT_MEASURED, sample.stamp, sample.arrival)
 
     def gravity(self, sample: ImuSample) -> Array:
-        """Gravity [m/s2] in the root link's axes, of the configured size; InputError where there is none."""
+        """Gravity [m/s2] in the root link's axes, of the configured magnitude; may raise InputError."""
         return np.asarray(self._gravity_from_up.dot(_up(sample)))
 
 
@@ -162,7 +160,7 @@ class OdomSource:
     def samples(self, sample: OdomSample, q: Array, v: Array) -> JointSamples:
         """x, y [m] and heading [rad] with their rates; q, v are the present ones of all joints.
 
-        The heading is the turn nearest to the present one. InputError where the pose has none.
+        The heading is the equivalent angle nearest to the present one. InputError if the link tilts.
         """
         orientation = _orientation('odom', sample.orientation)
         turned = orientation * self._upright
@@ -195,7 +193,7 @@ def _moving_joints(urdf: Urdf, link: str) -> list[str]:
 
 
 def _orientation(what: str, quaternion: Array) -> pin.Quaternion:
-    """A rotation from x y z w; InputError where the quaternion has the wrong length."""
+    """A rotation from x y z w; InputError if the quaternion is not of unit length."""
     turn = pin.Quaternion(quaternion)
     length = turn.norm()
     if not abs(length - 1) <= NO_ROTATION:
@@ -207,7 +205,7 @@ def _orientation(what: str, quaternion: Array) -> pin.Quaternion:
 
 
 def _up(sample: ImuSample) -> Array:
-    """The measured vertical, in the unit's axes."""
+    """The measured vertical, in the IMU's axes."""
     return np.asarray(_orientation('imu', sample.orientation).matrix()[2])
 
 

@@ -14,13 +14,13 @@ from .terms.wrench import WrenchSample
 
 PERIOD = 0.01  # longest time between two steps while active [s]
 AHEAD = 1.0  # by which a state may be ahead of a simulated clock [s]
-BACKSTOP = 2.0  # a simulated clock that stands still for so long no longer counts [s]
+BACKSTOP = 2.0  # after which a simulated clock that stands still is replaced by the steady clock [s]
 
 
 class Session:
-    """What a node does around `TorqueController.step`; node, replay, simulation and tests all use it.
+    """Everything around `TorqueController.step`; node, replay, simulation and tests all use it.
 
-    It reads no clock: the steady time and the node's clock [s] come with every step.
+    It reads no clock: the steady time and the node's clock [s] are arguments of every step.
     """
 
     def __init__(self, robot: Robot, settings: Settings) -> None:
@@ -45,12 +45,12 @@ class Session:
         return self._enable_pending
 
     def activate(self) -> None:
-        """Step from now on; nothing is sent before enable."""
+        """Start stepping; nothing is sent before enable."""
         self.is_active = True
         self._enable_pending = bool(self.controller.settings.auto_enable)
 
     def deactivate(self) -> None:
-        """Step no more. The robot must be at rest."""
+        """Stop stepping. The robot must be at rest."""
         self.is_active = self._enable_pending = False
 
     # -- inputs: each returns whether a step is due ------------------------------------------------------
@@ -103,7 +103,7 @@ class Session:
         return outputs
 
     def watch(self, now: float, clock: float) -> Outputs | None:
-        """The watchdog: a step where none was made for PERIOD, or where auto_enable is pending."""
+        """The watchdog: a step if none was made for PERIOD, or if auto_enable is pending."""
         if not self.is_active:
             return None
         if self._enable_pending and not self.other_publisher:
@@ -118,7 +118,7 @@ class Session:
         return self.step(now, clock, enable=is_enabled)
 
     def change(self, settings: Settings, now: float, clock: float) -> Outputs:
-        """Put other live parameters in force, all or none; InputError where they are refused."""
+        """Apply other live parameters, all or none; InputError if they are refused."""
         outputs = self.step(now, clock, settings=settings)
         if self.controller.settings != settings:
             raise InputError('; '.join(outputs.refused))
@@ -126,28 +126,28 @@ class Session:
 
 
 class ControlTime:
-    """The controller's time: steady, or the simulated clock where there is one.
+    """The controller's time: the steady clock, or the simulated clock if there is one.
 
     With torque in flight, a simulated clock that stands still for BACKSTOP continues at the pace of the
-    steady clock, so that timeouts and stops end also when the simulator dies.
+    steady clock, so that timeouts and stops also end if the simulator dies.
     """
 
     def __init__(self, is_simulated: bool) -> None:
         self.is_simulated = is_simulated
-        self._clock = -1.0  # what the clock showed when it last changed [s] ...
-        self._since = 0.0  # ... and the steady time of that [s]
+        self._clock = -1.0  # value of the clock when it last changed [s] ...
+        self._since = 0.0  # ... and the steady time of that change [s]
         self._newest = 0.0  # latest stamp of a state [s]
-        self._last = 0.0  # what the clock itself last showed [s]
+        self._last = 0.0  # last value of the clock itself [s]
 
     def take_stamp(self, stamp: float, clock: float) -> None:
-        """A state was received, perhaps before the clock's own message of that time."""
+        """Note the stamp of a state, which can arrive before the /clock message of that time."""
         if clock < stamp <= clock + AHEAD:
             self._newest = stamp
 
     def now(self, steady: float, clock: float, is_sending: bool) -> float:
         """The time [s], from the steady clock and the node's clock.
 
-        Without torque in flight a simulated clock may stand still for any time.
+        Without torque in flight, a simulated clock may stand still for any time.
         """
         if not self.is_simulated:
             return steady

@@ -20,7 +20,7 @@ SettingsType = TypeVar('SettingsType', bound='Settings')
 class Settings:
     """Values of the parameters, as fields named like them with '_' for '.': gains.kp is gains_kp.
 
-    None means the robot's own value, or none. Values do not change: `replace` makes other settings.
+    None means the robot's own value, or none. Settings are immutable: `replace` returns new ones.
     """
 
     own: ClassVar[tuple[Parameter, ...]] = ()  # rows that a subclass adds
@@ -54,7 +54,7 @@ class Settings:
 
     @classmethod
     def of(cls: type[SettingsType], values: Mapping[str, Any]) -> SettingsType:
-        """Settings from values by parameter name; names that are no parameter of it are left out."""
+        """Settings from values by parameter name; other names are ignored."""
         rows = cls.parameters()
         families = [row for name, row in rows.items() if FRAME in name]
         return cls(
@@ -71,7 +71,7 @@ class Settings:
         return dict(self._values)
 
     def replace(self: SettingsType, **changes: Any) -> SettingsType:
-        """Other settings, with some values changed; keys are fields or parameter names."""
+        """New settings with some values changed; keys are fields or parameter names."""
         fields = {name.replace('.', '_') for name in changes}
         kept = {name: value for name, value in self._values.items() if name.replace('.', '_') not in fields}
         return type(self)(**kept, **changes)
@@ -88,7 +88,7 @@ class Settings:
         return x
 
     def frames(self, kind: str) -> dict[str, dict[str, Any]]:
-        """Values that are set for frames, such as wrench.<frame>.max_force: by frame, then by last word."""
+        """Values that are set for frames, such as wrench.<frame>.max_force: by frame, then last part."""
         found: dict[str, dict[str, Any]] = {}
         for name, value in self._values.items():
             first, _, rest = name.partition('.')
@@ -98,7 +98,7 @@ class Settings:
         return found
 
     def check_change(self, new: 'Settings') -> None:
-        """Refuse other values of parameters that are not live."""
+        """Refuse changes of parameters that are not live."""
         rows = self.parameters()
         for name in {**self._values, **new._values}:
             row = rows.get(name) or next(row for row in rows.values() if frame_of(row, name) is not None)

@@ -7,7 +7,7 @@ from .controller import TorqueController
 
 
 def startup_report(controller: TorqueController) -> list[str]:
-    """Joint by joint: which state feeds which driver, which effort limit won; gravity and stop policy."""
+    """By joint: source of the state, driver, effort limit and its source; then gravity and stop policy."""
     robot, settings = controller.robot, controller.settings
     stop = stop_of(settings, robot)
     return [
@@ -19,7 +19,7 @@ def startup_report(controller: TorqueController) -> list[str]:
         f'command: {len(controller.drivers.names)} numbers in {controller.drivers.unit.symbol}, '
         f'in the order {", ".join(controller.drivers.names)}',
         _gravity(controller),
-        f'stop policy: {stop.policy}, {stop.time:g} s, blind {stop.blind_time:g} s',
+        f'stop policy: {stop.policy}, {stop.time:g} s; without a valid state {stop.blind_time:g} s',
     ]
 
 
@@ -38,7 +38,7 @@ def _row(controller: TorqueController, i: int, joint: str) -> tuple[str, ...]:
 
 
 def _source(robot: Robot, i: int, effort: float, peak: float) -> str:
-    """Who set the effort limit that is in force."""
+    """Source of the effort limit in force."""
     if effort == robot.effort_limits[i]:
         return robot.effort_sources[i]
     return 'URDF' if effort == peak else 'limits.effort'
@@ -50,4 +50,4 @@ def _gravity(controller: TorqueController) -> str:
         return 'gravity: compensated by the HARDWARE (hardware_compensates_gravity), not by this controller'
     if {'gravity', 'computed_torque'} & set(settings.terms):
         return 'gravity: compensated here; the hardware must not (hardware_compensates_gravity is false)'
-    return 'gravity: compensated by NOBODY: neither gravity nor computed_torque is among the terms'
+    return 'gravity: NOT compensated: neither gravity nor computed_torque is among the terms'

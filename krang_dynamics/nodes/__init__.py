@@ -1,1 +1,1 @@
-"""ROS 2 shells around the mathematics: parameters, messages, lifecycle, executor."""
+"""ROS 2 nodes around the library: parameters, messages, lifecycle, executor."""

@@ -1,4 +1,4 @@
-"""A node that stands in for the operator of a simulated robot: it starts the controller, sends references
+"""A node that replaces the operator of a simulated robot: it starts the controller, sends references
 and parameters, and records topics."""
 
 import json
@@ -74,7 +74,7 @@ class RobotOperator:
         rclpy.try_shutdown()
 
     def step(self) -> None:
-        """Receive what has arrived and renew the streamed wrench; raise where a node has failed."""
+        """Receive messages and renew the streamed wrench; raise if a node has failed."""
         sleep(PAUSE)
         self._executor.spin_once(0.05)
         if self._stream is not None and self.now - self._streamed_at >= WRENCH_PERIOD:
@@ -89,7 +89,7 @@ class RobotOperator:
         for transition in (Transition.TRANSITION_CONFIGURE, Transition.TRANSITION_ACTIVATE):
             request = ChangeState.Request(transition=Transition(id=transition))
             if not self._call(ChangeState, 'torque_controller/change_state', request).success:
-                raise KrangError('the controller refuses to start')
+                raise KrangError('the controller could not be configured or activated')
         self._advanced_at = monotonic()
 
     def follow(self, trajectory: Trajectory) -> None:
@@ -174,13 +174,13 @@ class RobotOperator:
         return tuple(JointStateReader().read(data, 0.0).names)
 
     def joint_values(self, topic: str, field: str) -> tuple[Array, Array]:
-        """Times [s], each once and rising, and one field of every JointState of a recorded topic."""
+        """Times [s], unique and rising, and one field of every JointState of a recorded topic."""
         reader = JointStateReader()
         samples = [reader.read(data, 0.0) for _, data in self._recorded[topic]]
         return _rows([(sample.stamp, getattr(sample, field)) for sample in samples])
 
     def wrenches(self, frame: str) -> tuple[Array, Array]:
-        """Times [s], each once and rising, and (force [N], moment [N m]) measured at an end effector."""
+        """Times [s], unique and rising, and (force [N], moment [N m]) measured at an end effector."""
         recorded = self._recorded[f'measured_wrench/{frame}']
         messages = [deserialize_message(data, WrenchStamped) for _, data in recorded]
         return _rows([(seconds(message.header.stamp), _wrench(message)) for message in messages])
@@ -212,7 +212,7 @@ class RobotOperator:
 
 
 def _rows(samples: Sequence[tuple[float, Sequence[float] | Array]]) -> tuple[Array, Array]:
-    """Times since the start [s], each once and rising, and values, from (stamp [s], values)."""
+    """Times since the start [s], unique and rising, and values, from (stamp [s], values)."""
     times = np.array([stamp - EPOCH for stamp, _ in samples])
     values = np.array([row for _, row in samples]) if samples else np.zeros((0, 0))
     times, first = np.unique(times, return_index=True)

@@ -1,4 +1,4 @@
-"""simulator: stands in for the robot and its drivers, on the same topics."""
+"""simulator: replaces the robot and its drivers, on the same topics."""
 
 import sys
 from collections.abc import Mapping
@@ -43,30 +43,34 @@ class SimulatorSettings(Settings):
     """Settings of a simulated robot: the controller's parameters on its joints, and its own."""
 
     own = (
-        Parameter('engine', 'text', 'mujoco', 'what computes the motion', choices=ENGINES),
+        Parameter('engine', 'text', 'mujoco', 'physics engine', choices=ENGINES),
         Parameter('rate', 'number', 1000.0, 'rate of the states', 'Hz', 1, 10000),
-        Parameter('lock_step', 'flag', True, 'true: wait for the command to each state; false: real time'),
+        Parameter('lock_step', 'flag', True, 'true: wait for the command after each state; false: real time'),
         Parameter('publish_clock', 'flag', False, 'true: publish simulated time on /clock'),
         Parameter('measure_wrenches', 'flag', True, 'true: publish external wrenches at the end effectors'),
         Parameter('start', 'per_joint', None, 'initial position; default: home', 'rad'),
-        Parameter('push.frame', 'text', '', 'frame that is pushed; empty: none', live=True),
-        Parameter(
-            'push.wrench', 'numbers', [0.0] * 6, 'force and moment on it, world axes', 'N, N m', live=True
-        ),
-        Parameter('push.duration', 'number', 0.0, 'duration from now; 0: no end', 's', 0, 1e6, live=True),
-        Parameter('wall.frame', 'text', '', 'frame that a wall may touch; empty: no wall', live=True),
+        Parameter('push.frame', 'text', '', 'frame to push; empty: no push', live=True),
+        Parameter('push.wrench', 'numbers', [0.0] * 6, 'force and moment, world axes', 'N, N m', live=True),
+        Parameter('push.duration', 'number', 0.0, 'duration of the push; 0: no end', 's', 0, 1e6, live=True),
+        Parameter('wall.frame', 'text', '', 'frame that the wall stops; empty: no wall', live=True),
         Parameter('wall.point', 'numbers', [0.0] * 3, 'point of the wall', 'm', live=True),
-        Parameter('wall.normal', 'numbers', [1.0, 0.0, 0.0], 'its normal, towards the robot', live=True),
-        Parameter('faults.position_noise', 'number', 0.0, 'standard deviation', 'rad', 0, 1, live=True),
-        Parameter('faults.velocity_noise', 'number', 0.0, 'standard deviation', 'rad/s', 0, 10, live=True),
-        Parameter('faults.effort_noise', 'number', 0.0, 'standard deviation', 'N m', 0, 1e4, live=True),
+        Parameter(
+            'wall.normal', 'numbers', [1.0, 0.0, 0.0], 'normal of the wall, towards the robot', live=True
+        ),
+        Parameter('faults.position_noise', 'number', 0.0, 'position noise (1 sigma)', 'rad', 0, 1, live=True),
+        Parameter(
+            'faults.velocity_noise', 'number', 0.0, 'velocity noise (1 sigma)', 'rad/s', 0, 10, live=True
+        ),
+        Parameter('faults.effort_noise', 'number', 0.0, 'effort noise (1 sigma)', 'N m', 0, 1e4, live=True),
         Parameter('faults.quantisation', 'number', 0.0, 'resolution of positions', 'rad', 0, 1, live=True),
         Parameter('faults.delay', 'number', 0.0, 'delay of states', 's', 0, 10, live=True),
-        Parameter('faults.lost', 'number', 0.0, 'share of states that are lost', '1', 0, 1, live=True),
+        Parameter('faults.lost', 'number', 0.0, 'fraction of states that are lost', '1', 0, 1, live=True),
         Parameter('faults.frozen', 'names', (), 'joints whose sensors repeat their last value', live=True),
         Parameter('faults.nan', 'names', (), 'joints whose sensors give NaN', live=True),
-        Parameter('faults.dead_drivers', 'names', (), 'drivers without torque', live=True),
-        Parameter('faults.mass', 'number', 1.0, 'factor on all masses', '1', 0.1, 10, live=True),
+        Parameter('faults.dead_drivers', 'names', (), 'drivers that give no torque', live=True),
+        Parameter(
+            'faults.mass', 'number', 1.0, 'factor on link masses and inertias', '1', 0.1, 10, live=True
+        ),
     )
 
     @classmethod
@@ -75,15 +79,15 @@ class SimulatorSettings(Settings):
         return {name: rows[name] for name in (*SHARED, *(row.name for row in cls.own))}
 
 
-PATIENCE = 1.0  # with a controller that no longer answers, in lock step [s]
-MOST_STEPS = 200  # at once, to catch up with real time
-AGAIN = 0.1  # after which a first state without an answer is sent again [s]
+ANSWER_TIMEOUT = 1.0  # wait for a command in lock step [s]
+MOST_STEPS = 200  # made at once to catch up with real time
+RESEND_PERIOD = 0.1  # of the first state until it is answered [s]
 
 
 class SimulatorNode(NodeBase, Node):
     """joint_states, imu, odom and measured wrenches out; effort_commands in, held as real drivers do.
 
-    ~/truth is what no sensor sees: all joints without noise, delay or loss.
+    ~/truth has the true state of all joints, without noise, delay or loss.
     """
 
     def __init__(self) -> None:
@@ -103,13 +107,13 @@ class SimulatorNode(NodeBase, Node):
         self._last_push: Any = None
         self._apply(values)
         self.ros_parameters.apply = self._apply
-        self._asked: Stamp = (0, 0)  # of the joint_states that were sent last
-        self._is_answered = False  # whether they have their command, or were lost
-        self._is_alone = False  # whether nobody has answered for so long that real time counts
+        self._awaited: Stamp = (0, 0)  # stamp of the last joint_states
+        self._is_answered = False  # whether its command has arrived, or the state was lost
+        self._timed_out = False  # whether the answer is overdue; real time applies until one arrives
         self._has_started = False
         self._sent_at, self._began_at = -inf, 0.0
-        self._steps = 0  # since then, in real time
-        # Simulated time begins at an hour nobody mistakes for "not set"; real time goes by the node's clock.
+        self._steps = 0  # since _began_at, in real time
+        # Simulated time starts at 1 s, because 0 means "not set"; real time is that of the node's clock.
         self._epoch = 1.0 if values['publish_clock'] else None
         self._open(values)
 
@@ -154,7 +158,7 @@ class SimulatorNode(NodeBase, Node):
     def _publisher_if(self, wanted: object, kind: type, topic: str) -> Any:
         return None if wanted is None else self.create_publisher(kind, topic, qos.STATES)
 
-    # -- what comes in ---------------------------------------------------------------------------------
+    # -- inputs ----------------------------------------------------------------------------------------
 
     def _on_command(self, message: Any) -> None:
         try:
@@ -162,14 +166,14 @@ class SimulatorNode(NodeBase, Node):
         except KrangError as error:
             self.warn_of_refusal(str(error))
             return
-        # Controllers also send commands unasked; if one counted as an answer, they would be late ever after.
+        # Controllers also send commands without a new state. As answers they would delay all later ones.
         is_due = self.ros_parameters.values['lock_step'] and not self._is_answered
-        if is_due and answers(message, self._asked):
-            self._has_started, self._is_answered, self._is_alone = True, True, False
-            self._go_on()
+        if is_due and answers(message, self._awaited):
+            self._has_started, self._is_answered, self._timed_out = True, True, False
+            self._advance()
 
     def _apply(self, values: Mapping[str, Any]) -> None:
-        """Put pushes, wall and faults in force, together or not at all."""
+        """Apply push, wall and faults, all or none."""
         try:
             self._put_in_force(values)
         except KrangError:
@@ -195,25 +199,25 @@ class SimulatorNode(NodeBase, Node):
     # -- time ------------------------------------------------------------------------------------------
 
     def _tick(self) -> None:
-        """Real time, and lock step with nobody."""
+        """Steps that no command causes: in real time, and in lock step without an answer."""
         values = self.ros_parameters.values
         if not values['lock_step']:
             self._follow_clock()
         elif not self._has_started:
-            # Nobody answers yet: the robot stands still, and its first state is sent again and again.
-            if monotonic() - self._sent_at > AGAIN:
-                self._robot.sensors.restart()  # so that what follows does not depend on how often
+            # No controller answers yet: the robot stands still, and its first state is repeated.
+            if monotonic() - self._sent_at > RESEND_PERIOD:
+                self._robot.sensors.restart()  # so that the number of repetitions has no effect
                 self._send()
         elif self._is_answered:
-            self._go_on()  # nobody can answer what was lost
-        elif self._is_alone or monotonic() - self._sent_at > PATIENCE:
-            self._is_alone = True
-            self._go_on()
+            self._advance()  # a lost state gets no answer
+        elif self._timed_out or monotonic() - self._sent_at > ANSWER_TIMEOUT:
+            self._timed_out = True
+            self._advance()
 
     def _follow_clock(self) -> None:
-        """A state for all steps that are due: a busy machine loses messages, but no time."""
+        """Make all steps that are due and send one state: a busy machine loses states, but not time."""
         due = round((monotonic() - self._began_at) / self._robot.period) - self._steps
-        if not 0 <= due <= MOST_STEPS:  # it has just begun, or was away for so long that nobody waits
+        if not 0 <= due <= MOST_STEPS:  # the first call, or far behind: start again from now
             self._began_at, self._steps, due = monotonic(), 0, 1
         for _ in range(due):
             self._robot.step()
@@ -221,20 +225,20 @@ class SimulatorNode(NodeBase, Node):
         if due:
             self._send()
 
-    def _go_on(self) -> None:
+    def _advance(self) -> None:
         self._robot.step()
         self._send()
 
     def _stamp(self, time: float) -> Stamp:
-        """Seconds and nanoseconds of a moment of the simulation [s]."""
+        """Seconds and nanoseconds of a simulated time [s]."""
         if self._epoch is None:
             return divmod(time_ns() - round((self._robot.time - time) * 1e9), 10**9)
         return divmod(round((self._epoch + time) * 1e9), 10**9)
 
-    # -- what goes out ---------------------------------------------------------------------------------
+    # -- outputs ---------------------------------------------------------------------------------------
 
     def _send(self) -> None:
-        """The present state; what belongs to it goes first, joint_states last."""
+        """Publish the present state: clock and other sensors first, joint_states last."""
         robot = self._robot
         stamp = self._stamp(robot.time)
         if self._clock_topic is not None:
@@ -258,11 +262,11 @@ class SimulatorNode(NodeBase, Node):
             self._states.publish(self._joint_states(measured))
 
     def _joint_states(self, measured: Measurement) -> bytes:
-        self._asked = self._stamp(measured.time)
+        self._awaited = self._stamp(measured.time)
         rows, scale, offset, share = self._columns
         position = scale * (measured.q[rows] - offset)
         return self._state_message.stamped(
-            self._asked, position, scale * measured.v[rows], share * measured.effort[rows] / scale
+            self._awaited, position, scale * measured.v[rows], share * measured.effort[rows] / scale
         )
 
 

@@ -50,14 +50,14 @@ CHECK_PUBLISHERS = 0.1  # period of the search for other publishers [s]
 class TorqueControllerNode(NodeBase, LifecycleNode):
     """A sum of torque terms as a lifecycle node; all decisions are made by its Session.
 
-    A joint_states message causes a step and a command. The watchdog steps where no message arrives.
+    A joint_states message causes a step and a command. The watchdog steps if none arrives.
     """
 
     def __init__(self, name: str = 'torque_controller', terms: tuple[str, ...] | None = None) -> None:
         LifecycleNode.__init__(self, name)
         guard_transitions(self)
         load_entry_points()
-        self._terms = terms  # of the executables with a fixed list
+        self._terms = terms  # fixed in some executables; None: the parameter
         rows = Settings.parameters()
         known = [row for row in rows.values() if '<' not in row.name and not (terms and row.name == 'terms')]
         self.ros_parameters = RosParameters(self, [*known, *NODE_PARAMETERS])
@@ -93,7 +93,7 @@ class TorqueControllerNode(NodeBase, LifecycleNode):
     # -- lifecycle ---------------------------------------------------------------------------------------
 
     def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Load and check everything and log the start-up report; or log the reason and stay unconfigured."""
+        """Load and check everything and log the start-up report, or log an error and stay unconfigured."""
         try:
             session = self._new_session()
         except KrangError as error:
@@ -108,7 +108,7 @@ class TorqueControllerNode(NodeBase, LifecycleNode):
         return DONE
 
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Begin to step; nothing is sent before enable."""
+        """Start stepping; nothing is sent before enable."""
         super().on_activate(state)
         self._collected_garbage = freeze_garbage()
         self.session.activate()
@@ -210,7 +210,7 @@ class TorqueControllerNode(NodeBase, LifecycleNode):
         self.ros_parameters.apply = None
 
     def _come_to_rest(self) -> None:
-        """Run the stop policy to its end, here and now."""
+        """Run the stop policy to its end before returning."""
         safety = self.session.controller.safety
         self._publish(self.session.enable(False, self.now(), self.clock_now))
         # A robot that is held stays held as long as the driver keeps the last command.
@@ -280,13 +280,13 @@ class TorqueControllerNode(NodeBase, LifecycleNode):
         return response
 
     def _change_parameters(self, values: Mapping[str, Any]) -> None:
-        """Put live parameters in force, all or none; KrangError where they are refused."""
+        """Apply live parameters, all or none; KrangError if they are refused."""
         self._publish(self.session.change(self._settings(values), self.now(), self.clock_now))
         self._publish_state('parameters')
         self._show_parameters()
 
     def _show_parameters(self) -> None:
-        """Let parameters show what is in force."""
+        """Show the values in force as parameters."""
         controller = self.session.controller
         shown = in_force(controller.settings, controller.robot, controller.limits, controller.drivers)
         self.ros_parameters.show({**shown, 'gravity': controller.dynamics.model_gravity().tolist()})
@@ -294,7 +294,7 @@ class TorqueControllerNode(NodeBase, LifecycleNode):
     # -- outputs -----------------------------------------------------------------------------------------
 
     def _publish(self, outputs: Outputs, received: int | None = None, event: str = '') -> None:
-        """The command first, then everything that explains it."""
+        """Publish the command first, then everything else."""
         command = self._topics.send(outputs, self.step_times(self.session.answered))
         if command is not None:
             self._after_command(outputs, command, received)
@@ -319,7 +319,7 @@ class TorqueControllerNode(NodeBase, LifecycleNode):
         self._recorder.keep(self._topics.torque_topic, sent, torque)
 
     def _report_change(self, outputs: Outputs, event: str) -> None:
-        """Log and publish another mode, fault or contact; a fault starts a recording of what led to it."""
+        """Log and publish a change of mode, fault or contact; a fault starts the flight recorder's bag."""
         _, fault, contact = self._seen
         self._seen = (outputs.mode, outputs.fault, outputs.contact)
         is_new_fault = outputs.fault is not None and outputs.fault != fault
@@ -342,7 +342,7 @@ class TorqueControllerNode(NodeBase, LifecycleNode):
     # -- watchdog ----------------------------------------------------------------------------------------
 
     def watch(self) -> None:
-        """Step where no state causes one, and check the publishers."""
+        """Step if no state has caused one, and check the publishers."""
         if self._session is None:
             return
         now = self.now()

@@ -1,4 +1,4 @@
-"""torque_guard: in line between controller and drivers, in a process of its own."""
+"""torque_guard: between controller and drivers, in a process of its own."""
 
 import sys
 from collections.abc import Mapping
@@ -51,7 +51,7 @@ class TorqueGuardNode(NodeBase, Node):
         self._collector = StateCollector(robot)
         self._reader = JointStateReader()
         self._commands: list[Command] = []
-        self._message: Any = None  # the controller's newest
+        self._message: Any = None  # the controller's newest command
         self._other_publisher = False
         self._stepped_at = self._checked_publishers_at = 0.0
         self._seen: tuple[Any, Any] = (Mode.DISABLED, None)
@@ -88,7 +88,7 @@ class TorqueGuardNode(NodeBase, Node):
         return self._guard.is_sending
 
     def finish(self) -> None:
-        """The end of the process: torque in flight ends in the stop policy, whoever sent it."""
+        """The end of the process: any torque in flight ends in the stop policy."""
         self._step(stop=True)
         self.wait_for_stop()
         self._publisher.wait_for_all_acked(FLUSH)
@@ -129,7 +129,7 @@ class TorqueGuardNode(NodeBase, Node):
         return response
 
     def _change_parameters(self, values: Mapping[str, Any]) -> None:
-        """Put live parameters in force, all or none; KrangError where they are refused."""
+        """Apply live parameters, all or none; KrangError if they are refused."""
         settings = GuardSettings.of(values)
         outputs = self._step(settings=settings)
         if self._guard.settings != settings:
@@ -173,7 +173,7 @@ class TorqueGuardNode(NodeBase, Node):
         self._publish_state('mode')
 
     def watch(self) -> None:
-        """Step where no message causes one, so that silence is noticed; check the publishers."""
+        """Step if no message has caused one, to detect timeouts; check the publishers."""
         now = self.now()
         if now - self._stepped_at >= PERIOD:
             self._step()

@@ -32,7 +32,7 @@ class MotorConfig:
                 raise ConfigError(f'{name} is {value}; it must be positive')
 
     def constant(self, name: str) -> float:
-        """A constant that the unit of the drivers needs; an error where the robot file has none."""
+        """A constant that the unit of the drivers needs; an error if the robot file has none."""
         value: float | None = getattr(self, name)
         if value is None:
             raise ConfigError(f'motor.{name} is missing')

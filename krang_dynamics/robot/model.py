@@ -98,7 +98,7 @@ class Robot:
     def motor_torque(self, q: Array, v: Array, a: Array, friction: bool = False) -> Array:
         """u [N m] over the actuated joints that gives a, by [E -J^T] (u, lambda) = tau; [otbot] section 8.
 
-        The least-squares solution in the generalised force where a is infeasible.
+        If a is infeasible: the least-squares solution in the generalised force.
         """
         tau = self.inverse_dynamics(q, v, a, friction)
         if self._rolling is None:

@@ -10,11 +10,11 @@ import numpy as np
 from ..arrays import Array
 from .urdf import INERTIA_KEYS, Joint, Urdf
 
-LARGEST = 1e12  # written where a limit is infinite, which URDF parsers do not read
+LARGEST = 1e12  # written for an infinite limit, which URDF parsers do not read
 
 
 class UrdfDocument:
-    """An editable copy of a URDF; whatever is not edited stays, comments included."""
+    """An editable copy of a URDF; everything else stays unchanged, comments included."""
 
     def __init__(self, text: str | bytes) -> None:
         parser = XMLParser(target=TreeBuilder(insert_comments=True))

@@ -40,7 +40,9 @@ class JointBuffer:
         self.state = np.zeros(2 * n)  # positions, then velocities
         self.q, self.v = self.state[:n], self.state[n:]
         self._effort = np.full(n, np.nan)
-        self._effort_source: tuple[Array, Rows] | None = None  # effort of a message that is not read yet
+        self._effort_source: tuple[Array, Rows] | None = (
+            None  # of the last message; sorted only when it is read
+        )
         self.newest = -np.inf  # newest time of any joint [s]: its stamp, or its arrival without one
         self._times = np.full((3, n), -np.inf)  # stamp, arrival and time of each joint [s]
         self._times[0] = 0.0
@@ -64,12 +66,12 @@ class JointBuffer:
         return self._effort
 
     def reset_stamps(self) -> None:
-        """Accept any next stamp, as after a cleared fault."""
+        """Accept any stamp next, for example after a fault was cleared."""
         self._note_times()
         self._any_stamp.fill(True)
 
     def begin_step(self) -> None:
-        """Count the increase of the stamps from here."""
+        """Start counting the increase of the stamps."""
         self._has_new, self._increase, self._increase_by_joint = False, 0.0, None
 
     @property
@@ -84,7 +86,7 @@ class JointBuffer:
         )
 
     def take(self, sample: JointSamples, now: float, clock: float) -> str | None:
-        """Merge one message; the reason where some or all of it is refused."""
+        """Merge one message; returns the reason if some or all of it is refused."""
         if not sample.arrival <= now:  # arrivals are never in the future
             sample = replace(sample, arrival=now)
         if sample.names is not self._names or not isinstance(sample.names, tuple):
@@ -101,14 +103,14 @@ class JointBuffer:
         return self._take_parts(sample, rows, joints)
 
     def _map(self, names: Sequence[str]) -> tuple[Rows, Indices] | str:
-        """Places in a message and their joints, in the robot's order; or why the names are refused."""
+        """Indices in a message and their joints, in the robot's order; or why the names are refused."""
         key = tuple(names)
         if key in self._maps:
             return self._maps[key]
         repeated = sorted({name for name in key if key.count(name) > 1})
         if repeated:
             return f'joint {repeated[0]!r} occurs twice'
-        if len(self._maps) >= MOST_LISTS:  # more than any set of publishers has: invalid data
+        if len(self._maps) >= MOST_LISTS:  # more than real publishers have: invalid data
             self._maps.clear()
             self.extra.clear()
         joints = np.array([self._index[name] for name in self.joint_names if name in key], dtype=np.intp)
@@ -119,7 +121,7 @@ class JointBuffer:
         return self._maps[key]
 
     def _take_whole(self, sample: JointSamples, rows: Rows) -> bool:
-        """The common case at little cost: all joints, all newer, all finite. False: use _take_parts."""
+        """The fast path: all joints, all newer, all finite. False: use _take_parts."""
         time = sample.stamp if sample.stamp > 0 else sample.arrival
         if self._whole is None or not time > self.newest or len(sample.velocity) == 0:
             return False
@@ -136,13 +138,13 @@ class JointBuffer:
         return True
 
     def _note_times(self) -> None:
-        """Note the times of the last complete message joint by joint."""
+        """Store the times of the last complete message for each joint."""
         if self._whole is not None:
             self._times[:] = [[self._whole.stamp], [self._whole.arrival], [self.newest]]
             self._whole = None
 
     def _take_parts(self, sample: JointSamples, rows: Rows, joints: Indices) -> str | None:
-        """Joint by joint: newer and finite values are taken, the first other one is named."""
+        """Joint by joint: newer and finite values are accepted; the first invalid one is reported."""
         self._note_times()
         count = len(joints)
         position = _part(sample.position, rows, count)
@@ -177,7 +179,7 @@ class JointBuffer:
     def _velocity(
         self, velocity: Array, position: Array, elapsed: Array, joints: Indices
     ) -> tuple[Array, bool]:
-        """Velocities with the gaps filled as configured, and whether there were gaps."""
+        """Velocities with missing values filled as configured, and whether any were missing."""
         missing = np.isnan(velocity)
         if not missing.any() or self._missing_velocity == 'error':
             return velocity, bool(missing.any())
@@ -195,7 +197,7 @@ class JointBuffer:
         """
         if self._whole is not None:  # all joints have the same age
             stamp, arrival = self._whole.stamp, self._whole.arrival
-            # Compared this way round, a clock that is not a number counts as too old.
+            # Written so that a clock that is NaN counts as too old.
             if clock > 0 and abs(now - arrival) <= timeout and (stamp == 0 or clock - stamp <= timeout):
                 return None
         if clock == 0:
@@ -208,12 +210,12 @@ class JointBuffer:
             return None
         name = self.joint_names[oldest]
         if not isfinite(ages[oldest]):
-            return f'joint {name!r} was never received, or the clock is not a number'
+            return f'joint {name!r} was never received, or the clock is NaN'
         return f'joint {name!r} is {ages[oldest]:.3f} s old, the limit is {timeout:g} s'
 
 
 def _invalid(sample: JointSamples, clock: float) -> str | None:
-    """Why a whole message is refused."""
+    """The reason why a whole message is refused, if any."""
     count = len(sample.names)
     if len(sample.position) != count:
         return f'{len(sample.position)} positions for {count} names'

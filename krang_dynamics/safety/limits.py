@@ -9,26 +9,26 @@ from ..errors import InputError
 from ..robot.model import Robot
 
 LIMITS = ('effort', 'effort_rate', 'velocity', 'position_margin', 'following_error')  # limits.* parameters
-OVERSPEED = 1.2  # default fault threshold per speed limit: a reference may use all of the limit
+OVERSPEED = 1.2  # default fault threshold, in URDF speed limits, so that a reference may use the full limit
 HIGHEST_SPEED = 1e4  # fault threshold of a joint without a speed limit [rad/s]
 RATE = 10.0  # default torque rate, in effort limits per second
 
 
 @dataclass
 class Limits:
-    """Effort [N m], its rates [N m/s], and what is a fault beyond; over joint_names."""
+    """Effort limits [N m], rate limits [N m/s], and fault thresholds, over joint_names."""
 
     effort: Array
     effort_rate: Array
     stop_rate: Array
     velocity: Array  # [rad/s]
     position_margin: Array  # [rad] inside the URDF's limits
-    peak: Array  # the URDF's effort, above which nothing goes
+    peak: Array  # the URDF's effort, which is never exceeded
     following_error: Array | None = None  # [rad]; None: not checked
 
     @classmethod
     def of(cls, robot: Robot) -> 'Limits':
-        """The robot's own: nominal effort, ten efforts per second, no margin."""
+        """The robot's own limits: nominal effort, its default rate, no margin."""
         peak = np.array([robot.urdf.joints[name].effort for name in robot.joint_names])
         effort = np.minimum(robot.effort_limits, peak)
         if not np.isfinite(effort).all():
@@ -52,6 +52,6 @@ class Limits:
 
 
 def default_rate(robot: Robot, effort: Array) -> Array:
-    """The robot file's effort rates [N m/s], ten efforts [N m] per second where it gives none."""
+    """The robot file's effort rates [N m/s]; ten effort limits [N m] per second for joints without one."""
     rates = [robot.config.joints[name].effort_rate for name in robot.joint_names]
     return np.array([RATE * e if r is None else r for r, e in zip(rates, effort, strict=True)])

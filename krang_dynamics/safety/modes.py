@@ -5,7 +5,7 @@ from enum import Enum
 
 
 class Mode(Enum):
-    """What the controller does; torque is sent in the middle three, and in a fault until the stop ends."""
+    """Torque is sent while ramping, active and stopping, and in a fault until the stop ends."""
 
     DISABLED = 'disabled'
     RAMPING = 'ramping'
@@ -16,7 +16,7 @@ class Mode(Enum):
 
 @dataclass(frozen=True)
 class Fault:
-    """Why the controller stopped by itself: a short kind and a sentence."""
+    """The reason for a stop that was not requested: a short kind and a sentence."""
 
     kind: str
     reason: str

@@ -1,4 +1,4 @@
-"""The output limiter: the only way out for a command."""
+"""The output limiter, which every command passes."""
 
 import numpy as np
 
@@ -19,7 +19,7 @@ class OutputLimiter:
         self._adopt_limit()
 
     def start(self, torque: Array) -> Array:
-        """The first command: measured effort where there is one, within the limit."""
+        """The first command: the measured effort, 0 if it is not measured, within the limit."""
         wanted = np.where(np.isfinite(torque), torque, 0.0)
         self.last = np.zeros_like(wanted)
         self._adopt_limit()

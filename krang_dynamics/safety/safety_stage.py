@@ -1,4 +1,4 @@
-"""The safety stage: makes every command, from the torque of the terms and the torque of a stop."""
+"""The safety stage: computes every command from the torque of the terms and the torque of a stop."""
 
 import numpy as np
 
@@ -41,7 +41,7 @@ class SafetyStage:
     # -- requests -------------------------------------------------------------------------------------
 
     def enable(self, now: float, measured: Array) -> str | None:
-        """Begin the ramp from the measured effort [N m]; a reason where that is refused."""
+        """Begin the ramp from the measured effort [N m]; returns the reason if that is refused."""
         if self.fault is not None:
             return f'a fault is latched ({self.fault}); clear it first'
         if self.is_driving:
@@ -71,7 +71,7 @@ class SafetyStage:
         self.mode = Mode.FAULT
 
     def clear(self) -> str | None:
-        """Clear a latched fault once the stop is over; a reason where that is refused."""
+        """Clear a latched fault once the stop is over; returns the reason if that is refused."""
         if self.fault is None:
             return None
         if self._stopping is not None and not self.policy.is_lasting:
@@ -98,8 +98,8 @@ class SafetyStage:
         """The command [N m] over joint_names; None: send nothing.
 
         `stamped` is the increase of the stamps since the last step [s], None without a new state; `torque`
-        is the sum of the terms, None where they could not be evaluated; `stop` is what a stop can use of
-        the present state, None without a valid one.
+        is the sum of the terms, None if they could not be evaluated; `stop` has the gravity, velocity and
+        inertia for a stop, None without a valid state.
         """
         dt = self._elapsed(now, stamped)
         if stop is not None:

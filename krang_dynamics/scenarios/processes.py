@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import yaml
 
-END_TIMEOUT = 8.0  # for a node that was asked to end [s]
+END_TIMEOUT = 8.0  # after SIGTERM to a node [s]
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 PR_SET_PDEATHSIG = 1  # of prctl(2)
 
@@ -32,7 +32,7 @@ def private_domain() -> None:
 
 @contextmanager
 def signals_as(handler: Any) -> Iterator[None]:
-    """Handle SIGINT and SIGTERM by `handler`, also where SIGINT was ignored at the start (nohup, `&`)."""
+    """Handle SIGINT and SIGTERM by `handler`, also if SIGINT was ignored at the start (nohup, `&`)."""
     before = {number: signal.signal(number, handler) for number in SIGNALS}
     try:
         yield

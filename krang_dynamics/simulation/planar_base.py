@@ -64,7 +64,7 @@ class PlanarBase:
             raise KrangError(f'joints {", ".join(sorted(driven))} are driven, but only wheels move a base')
         for joint in urdf.joints.values():
             if joint.moves and joint.parent not in kept and joint.name not in names:
-                raise KrangError(f'joint {joint.name!r} does not hang on {self.link!r}; attach it there')
+                raise KrangError(f'joint {joint.name!r} is not attached to {self.link!r}; attach it there')
         mass = sum(urdf.links[name].mass for name in kept)
         mass += sum(payload.mass for payload in robot.payloads if payload.frame in kept)
         if robot.total_mass - mass > 1e-9 * robot.total_mass:

@@ -46,7 +46,7 @@ LEFT = '<parent link="{}"/><child link="left_rim"/>'
         (lambda: kd.load_robot('krang'), 'does not roll'),
         (lambda: changed('<axis xyz="1 0 0"/>', '<axis xyz="1 0 0.1"/>'), 'along the ground'),
         (lambda: changed('<axis xyz="0 0 -1"/>', '<axis xyz="0 0.1 -1"/>'), 'about the vertical'),
-        (lambda: changed(LEFT.format('body'), LEFT.format('cart')), "'left' does not hang on 'body'"),
+        (lambda: changed(LEFT.format('body'), LEFT.format('cart')), "'left' is not attached to 'body'"),
         (lambda: tractor().with_payload('cart', 1.0), 'have mass'),
     ],
 )

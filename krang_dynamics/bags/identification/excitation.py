@@ -15,7 +15,7 @@ from ..validation.prediction import Predictor
 from .least_squares import BaseParameters, base_parameters
 from .regressor import Regressor, Unknowns, random_motion
 
-MARGIN = 0.9  # used share of each limit
+MARGIN = 0.9  # used fraction of each limit
 POINTS = 150  # samples of a motion for torque limits and condition number
 FINE = 2000  # samples for position and velocity limits
 TURN = np.pi  # amplitude of a joint without position limits [rad]
@@ -167,7 +167,7 @@ class _Search:
         return self._result(coefficients, first)
 
     def motion(self, coefficients: Array, t: Array) -> FilteredMotion | None:
-        """The series at times t, as large as the limits allow; None where gravity exceeds effort limits."""
+        """The series at times t, as large as the limits allow; None if gravity exceeds effort limits."""
         fitted = self._within_torque(self._within_reach(coefficients))
         return None if fitted is None else self._at(fitted, t)
 

@@ -18,14 +18,14 @@ UNKNOWN = '0000000000.000000000'  # every label of a time has this length
 
 
 def time_label(stamp: Stamp) -> str:
-    """A time as text of fixed length; UNKNOWN where the numbers are no time."""
+    """A time as text of fixed length; UNKNOWN if the numbers are not a time."""
     seconds, nanoseconds = stamp
     is_time = 0 <= seconds < 10**10 and nanoseconds < 10**9
     return f'{seconds:010d}.{nanoseconds:09d}' if is_time else UNKNOWN
 
 
 def nanoseconds_of(label: str) -> int | None:
-    """The time of a label [ns]; None where there is none."""
+    """The time of a label [ns]; None if there is none."""
     seconds, point, rest = label.partition('.')
     if not point or len(rest) != 9 or not (seconds + rest).isdecimal() or label == UNKNOWN:
         return None
@@ -68,7 +68,7 @@ class CommandWriter:
 
 
 def names_of(command: Any) -> str:
-    """The drivers' names in the order of the numbers, separated by commas; empty where there are none."""
+    """The drivers' names in the order of the numbers, separated by commas; empty if there are none."""
     return _label(command, 0)
 
 
@@ -78,7 +78,7 @@ def answers(command: Any, stamp: Stamp) -> bool:
 
 
 def step_of(command: Any) -> tuple[int, int, int] | None:
-    """Stamp answered, step time and node's clock of a command [ns]; None where it has no step."""
+    """Stamp answered, step time and node's clock of a command [ns]; None if it has no step."""
     stamp, step, clock = (nanoseconds_of(_label(command, i)) for i in (1, 2, 3))
     return None if step is None or clock is None else (stamp or 0, step, clock)
 

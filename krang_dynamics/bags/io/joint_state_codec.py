@@ -43,7 +43,7 @@ class Layout:
 
 
 def parse(data: bytes) -> Layout:
-    """The layout of one message; InputError where the bytes are no JointState."""
+    """The layout of one message; InputError if the bytes are not a JointState."""
     order = ORDERS.get(data[:2])
     if order is None:
         raise _unreadable(f'its encapsulation is 0x{data[:2].hex()}; plain CDR has 0x0000 or 0x0001')
@@ -67,7 +67,7 @@ def parse(data: bytes) -> Layout:
 
 
 def stamp_of(data: bytes) -> float:
-    """Stamp of any message that begins with a std_msgs/Header [s]; 0 where it cannot be read."""
+    """Stamp of any message that begins with a std_msgs/Header [s]; 0 if it cannot be read."""
     order = ORDERS.get(data[:2])
     if order is None or len(data) < FRAME:
         return 0.0
@@ -84,7 +84,7 @@ class JointStateReader:
         self._learn(encode((), 0, EMPTY, EMPTY, EMPTY))
 
     def read(self, data: bytes, arrival: float) -> JointSamples:
-        """One message that arrived at `arrival` [s]; InputError where the bytes are no JointState."""
+        """One message that arrived at `arrival` [s]; InputError if the bytes are not a JointState."""
         if (
             len(data) < self._end
             or not data.startswith(self._encoding)
@@ -155,7 +155,7 @@ class JointStates:
 
     names: tuple[str, ...]
     arrival: Integers
-    stamp: Integers  # of the header, 0 where it was not set
+    stamp: Integers  # of the header, 0 if it was not set
     position: Array
     velocity: Array
     effort: Array
@@ -214,7 +214,7 @@ def _decode_batch(arrival: Integers, raw: Bytes) -> tuple[list[JointStates], lis
 
 
 def _regular_layout(data: bytes) -> Layout | None:
-    """The layout of a message whose fields fit its names; None where it is no such message."""
+    """The layout of a message whose fields fit its names; None for any other message."""
     try:
         layout = parse(data)
     except InputError:
@@ -284,7 +284,7 @@ def _read_names(data: bytes, place: int, order: str) -> tuple[tuple[str, ...], i
 
 
 def _read_count(data: bytes, place: int, order: str, item_size: int) -> tuple[int, int]:
-    """A count, and the place after it; ValueError where so many items do not fit into the message."""
+    """A count, and the place after it; ValueError if the message is too short for it."""
     place += -place % 4
     count, place = COUNT[order](data, place)[0], place + 4
     if count * item_size > len(data) - place:

@@ -65,7 +65,7 @@ class Bag:
                 yield time, message
 
     def decode(self, topic: str, data: bytes) -> Any | None:
-        """A message from its CDR; None, and a note, where it cannot be decoded."""
+        """A message from its CDR; None, and a note, if it cannot be decoded."""
         try:
             return self._types.deserialize_cdr(data, self.topics[topic].type)
         except Exception as error:  # rosbags raises any type of error on damaged bytes

@@ -32,7 +32,7 @@ LOOSE_RUN = 1 << 20  # bytes of messages outside chunks that are read at once
 
 @dataclass(frozen=True)
 class Topic:
-    """A topic of a recording; `definition` is the .msg text of its type, empty where the file has none."""
+    """A topic of a recording; `definition` is the .msg text of its type, empty if the file has none."""
 
     name: str
     type: str
@@ -185,7 +185,7 @@ class Mcap(Storage):
             self._chunks.append(Chunk(time, time, offset, length, True))
 
     def _uncompressed(self, data: bytes, offset: int) -> bytes:
-        """The records of a chunk; those before the cut where it is truncated."""
+        """The records of a chunk; if it is truncated, those before the cut."""
         _, _, size, checksum = CHUNK_HEAD.unpack_from(data)
         begin = CHUNK_HEAD.size + 4 + struct.unpack_from('<I', data, CHUNK_HEAD.size)[0] + 8
         compression = data[CHUNK_HEAD.size + 4 : begin - 8].decode('ascii', 'replace')
@@ -313,7 +313,7 @@ class Sqlite(Storage):
     def _connect(self) -> sqlite3.Connection:
         connection = sqlite3.connect(f'file:{self.path}?immutable=1', uri=True)
         # Otherwise sqlite refuses a truncated file. Nothing is written.
-        with suppress(sqlite3.DatabaseError):  # a file that is no database fails at the first query
+        with suppress(sqlite3.DatabaseError):  # a file that is not a database fails at the first query
             connection.execute('PRAGMA writable_schema = ON')
         return connection
 

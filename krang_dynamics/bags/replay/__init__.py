@@ -1,1 +1,1 @@
-"""A recording through the controller again, offline."""
+"""Replay: a recording through the controller, offline."""

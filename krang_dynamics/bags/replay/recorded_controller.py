@@ -27,7 +27,7 @@ class StateRecord(NamedTuple):
 
 
 class StepRecord(NamedTuple):
-    """One step of the controller, as the labels of its command tell."""
+    """One step of the controller, from the labels of its command."""
 
     stamp: int  # of the joint state that was answered, 0 without a stamp [ns]
     time: int  # the controller's time [ns]
@@ -51,7 +51,7 @@ class RecordedController:
 
     @property
     def robot(self) -> str:
-        """Name of its robot; empty where it is not known."""
+        """Name of its robot; empty if it is not known."""
         return self.states[0].state.robot if self.states else ''
 
     @property
@@ -72,7 +72,7 @@ class RecordedController:
 
 
 def recorded_controller(bag: Bag, node: str | None = None) -> RecordedController:
-    """The only controller of a recording, or the one of that name; one without a name where there is none."""
+    """The only controller of a recording, or the one of that name; one without a name if there is none."""
     found = {}
     for topic in bag.of_type('std_msgs/msg/String'):
         if topic.endswith('/state'):

@@ -45,7 +45,7 @@ class ReplayWriter:
             return
         try:
             self._writer.write(topic, self._bag.topics[topic].type, data, time)
-        except BagError:  # a type that rosbags does not know
+        except BagError:  # rosbags does not support the type
             self._left_out.add(topic)
 
     def command(self, time: int, session: Session, step: int, clock: int, outputs: Outputs) -> None:
@@ -102,7 +102,7 @@ class Comparison:
             _keep(self._replayed, step, outputs.command)
 
     def take_recorded(self, time: int, step: int | None, values: Array) -> None:
-        """A recorded command, and the time of its step [ns] where it is labelled."""
+        """A recorded command, and the time of its step [ns] if it is labelled."""
         if step is None:
             self._compare(time, values, self._newest)
         elif step in self._replayed:

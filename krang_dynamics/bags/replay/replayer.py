@@ -36,10 +36,10 @@ def replay(
     node: str | None = None,
     out: str | None = None,
 ) -> Replayed:
-    """Replay a recording, and write a bag where `out` names one.
+    """Replay a recording, and write a bag if `out` names one.
 
     Parameters are the recorded ones except for `overrides`. `enable_at` [s] replaces the recorded requests;
-    it is 0 where the recording has none.
+    it is 0 if the recording has none.
     """
     recorded = recorded_controller(bag, node)
     if recorded.topic('joint_states') not in bag.topics:
@@ -149,7 +149,7 @@ class Replayer:
 
     @property
     def _now(self) -> int:
-        """The controller's time where no label gives it [ns]."""
+        """The controller's time without a label [ns]."""
         return self._clock if self._is_simulated else self._arrival - self._recorded.delay
 
     # -- messages ----------------------------------------------------------------------------------------
@@ -169,7 +169,7 @@ class Replayer:
             takers['odom'] = lambda message, now: self._session.take_odom(
                 messages.odom_sample(message, seconds(now))
             )
-        if not self._labels:  # otherwise ~/state tells at which step a trajectory took effect
+        if not self._labels:  # otherwise ~/state gives the step at which a trajectory took effect
             takers['joint_trajectory'] = lambda message, now: self._session.take_trajectory(message)
         for term in self._session.controller.terms:
             for frame in term.settings if isinstance(term, Wrench) else ():
@@ -289,7 +289,7 @@ class Replayer:
             return False
 
     def _watch(self) -> None:
-        """Steps of the watchdog until now, where no message caused any and none is labelled."""
+        """Steps of the watchdog until now, if no message caused any and none is labelled."""
         if self._labels or not self._session.is_active:
             self._stepped_at = self._now
             return
@@ -299,7 +299,7 @@ class Replayer:
             self._step(self._stepped_at + WATCHDOG, self._stepped_at + WATCHDOG)
 
     def _enable_when_due(self, now: int) -> None:
-        """Enable where no labelled step does: at `enable_at`, or to take over from a controller in flight."""
+        """Enable if no labelled step does: at `enable_at`, or to take over from a controller in flight."""
         is_due = self._enable_at is not None and self._arrival >= self._enable_at
         if is_due or (self._must_take_over and not self._labels):
             self._step(now, now, enable=True)

@@ -27,7 +27,7 @@ def renamed(names: Iterable[str], maps: Sequence[str]) -> dict[str, str]:
 
 
 def hint(missing: Sequence[str], unused: Sequence[str]) -> str:
-    """A suggestion how to map unused names to the missing ones; empty where there is none."""
+    """A suggestion for mapping unused names to the missing ones; empty if there is none."""
     if not unused:
         return ''
     for theirs in unused:
@@ -39,7 +39,7 @@ def hint(missing: Sequence[str], unused: Sequence[str]) -> str:
 
 
 def _rule(theirs: str, ours: str) -> str:
-    """A pattern that replaces the part before a common number at the end; '' where there is none."""
+    """A pattern that replaces the part before a common number at the end; '' if there is none."""
     common = 0
     while common < min(len(theirs), len(ours)) and theirs[-1 - common] == ours[-1 - common]:
         common += 1

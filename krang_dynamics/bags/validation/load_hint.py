@@ -6,7 +6,7 @@ from ...arrays import Array, Mask
 from ...robot.model import Robot
 
 STATES = 400  # at most so many states are used
-EXPLAINS = 0.7  # a hint is given where a load reduces the RMSE below this share
+EXPLAINS = 0.7  # a hint is given if a load reduces the RMSE below this fraction
 LIGHT = 0.1  # smaller loads are not reported [kg]
 
 

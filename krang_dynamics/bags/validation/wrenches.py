@@ -40,7 +40,9 @@ def wrench_topics(bag: Bag, robot: Robot) -> tuple[list[WrenchTopic], list[str]]
         if frame_id in robot.frames and frame in robot.frames:
             found.append(WrenchTopic(topic, frame, frame_id))
         else:
-            problems.append(f'{topic}: its frame_id {frame_id!r} is no frame of {robot.name}; it is ignored')
+            problems.append(
+                f'{topic}: its frame_id {frame_id!r} is not a frame of {robot.name}; it is ignored'
+            )
     return found, problems
 
 

@@ -1,1 +1,1 @@
-"""What the terms follow: joint trajectories and set-points."""
+"""References of the terms: joint trajectories and set-points."""

@@ -54,7 +54,7 @@ class Spline:
         np.dot(basis, self._pieces[piece], out=out)
 
     def release(self, joints: Mask) -> None:
-        """Set the joints of a mask to zero for all times: another spline has them."""
+        """Set the joints of a mask to zero for all times: another spline moves them."""
         self._control[..., joints] = 0.0
         self.rest[..., joints] = 0.0
 
@@ -113,7 +113,7 @@ def excursion(control: Array, lower: Array, upper: Array) -> tuple[int, int, flo
         if found := first(beyond(ends, low, high)):
             piece, joint = divmod(int(curve[found[0]]), n)
             return piece, joint, float(ends[found])
-        # Twice the tolerance, so that rounding cannot leave a curve undecided for ever.
+        # Twice the tolerance, so that rounding cannot leave a curve undecided forever.
         undecided = beyond(points, low, high, 2 * TOLERANCE).any(axis=1)
         points, curve = points[undecided], curve[undecided]
         points = np.concatenate([points @ FIRST_HALF.T, points @ SECOND_HALF.T])

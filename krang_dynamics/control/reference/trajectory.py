@@ -48,8 +48,8 @@ class _Track:
 class Reference:
     """Desired position, velocity, acceleration and feed-forward effort of every joint over time [s].
 
-    A joint that a trajectory does not name keeps the reference that it has: it holds, or it ends its
-    own motion. A joint that has arrived holds. Before the first hold() it is the robot's home.
+    A joint that a trajectory does not name keeps its reference: it holds, or it completes its
+    own motion. A joint that has arrived holds. Before the first hold() the reference is the robot's home.
     """
 
     def __init__(self, robot: Robot, timeout: float | None = None, start_tolerance: float = 0.1) -> None:
@@ -70,10 +70,10 @@ class Reference:
         self._tracks = [_Track(0.0, Spline.resting(rest), everyone)]
 
     def accept(self, trajectory: JointTrajectory, now: float, q: Array) -> None:
-        """Follow a trajectory from now [s] on; q is measured. Or raise InputError and change nothing.
+        """Follow a trajectory from now [s] on, or raise InputError and change nothing; q is measured.
 
-        A positive first time is spent on the way from the present reference to the first point,
-        without a jump in acceleration. A single point is taken at once, whatever its time.
+        If the first time is positive, the motion from the present reference to the first point takes that
+        time, without a jump in acceleration. A single point applies at once, whatever its time.
         """
         start, q = float(array('now', now, ())), self._vector(q)
         columns = self._columns(trajectory.joint_names)
@@ -103,12 +103,12 @@ class Reference:
         """Whether a joint follows a set-point older than `timeout`; trajectories do not expire."""
         if self.timeout is None:
             return False
-        # Compared this way round, a clock or timeout that is not a number counts as expired.
+        # Written so that a clock or timeout that is NaN counts as expired.
         return any(t.streamed and not now - t.start <= self.timeout for t in self._tracks)
 
     @property
     def end_time(self) -> float:
-        """When the last trajectory ends [s]; -inf where all joints hold or follow set-points."""
+        """When the last trajectory ends [s]; -inf if all joints hold or follow set-points."""
         return max(track.end for track in self._tracks)
 
     # -- internals --------------------------------------------------------------------------
@@ -125,7 +125,7 @@ class Reference:
         for other in self._tracks:
             other.spline.release(track.joints)
             other.joints &= ~track.joints
-        # Motions that have ended become one that holds, so that the cost of a step does not grow.
+        # Motions that have ended are merged into one that holds, so that the cost of a step does not grow.
         ended = [t for t in self._tracks if track.start >= t.end and not t.streamed]
         others = [t for t in self._tracks if t.joints.any() and t not in ended]
         rest = sum((t.spline.rest for t in ended), np.zeros((4, self.robot.nv)))
@@ -137,7 +137,7 @@ class Reference:
         return joint_vector('q', q, self.robot.joint_names, (self.robot.nv,))
 
     def _widened(self, values: Array, columns: list[int]) -> Array:
-        """Named joints in their columns of all joints, zeros elsewhere."""
+        """Values of the named joints in the columns of all joints, zeros elsewhere."""
         wide = np.zeros((*values.shape[:-1], self.robot.nv))
         wide[..., columns] = values
         return wide
@@ -219,7 +219,7 @@ def _check_points(points: JointTrajectory, limits: Bounds) -> None:
 
 def _check_between(points: JointTrajectory, control: Array, q_start: Array, limits: Bounds) -> None:
     """Bounds where polynomials overshoot their points."""
-    # A robot beyond a limit may return, but not go farther.
+    # A robot beyond a limit may return, but not move farther out.
     lower, upper = limits['position']
     limits = {**limits, 'position': (np.minimum(lower, q_start), np.maximum(upper, q_start))}
     for row, what in enumerate(limits):
@@ -249,7 +249,7 @@ def _set_point(points: JointTrajectory) -> tuple[Array, Array, Array]:
 def _motion(points: JointTrajectory, present: Array, leads_in: bool) -> tuple[Array, Array, Array]:
     """Knots, control points and rest: quintic or, without accelerations, cubic; effort linear.
 
-    The last position is held at rest without effort, which was meant for the motion.
+    The last position is held at rest without effort, because effort belongs to the motion.
     """
     knots, q, v, a = points.times, points.positions, points.velocities, points.accelerations
     effort = np.zeros_like(q) if points.efforts is None else points.efforts
@@ -261,7 +261,7 @@ def _motion(points: JointTrajectory, present: Array, leads_in: bool) -> tuple[Ar
         v, a = _smooth(knots, q, present)
     if a is None:
         a_start, a_end = cubic_accelerations(np.diff(knots), q, v)
-        if leads_in:  # only the way to the first point is no cubic
+        if leads_in:  # only the motion to the first point is not a cubic
             a_start[0] = present[2]
     else:
         a_start, a_end = a[:-1], a[1:]

@@ -1,4 +1,4 @@
-"""Swing a driven arm's free pendulum up and balance it: energy pump, partial linearisation, LQR."""
+"""Swing-up and balance of a driven arm with a free pendulum: energy pump, partial linearisation, LQR."""
 
 from math import cos, pi, remainder
 from typing import TYPE_CHECKING, Literal
@@ -13,16 +13,16 @@ from .term import Term, TermInputs, register_term
 if TYPE_CHECKING:
     from ..settings import Settings
 
-STATE_SCALE = np.array([0.7, 0.2, 7.0, 3.0])  # errors of (q, v) that weigh alike [rad, rad/s]
-VOLTS_SCALE = 8.0  # and the voltage that weighs as much [V]
+STATE_SCALE = np.array([0.7, 0.2, 7.0, 3.0])  # errors of (q, v) with equal weight [rad, rad/s]
+VOLTS_SCALE = 8.0  # voltage with the same weight [V]
 
 
 @register_term
 class Balance(Term):
-    """Brings the pendulum to the upright of `robot.home` from anywhere, and keeps it and the arm there.
+    """Brings the pendulum from any state to the upright pose `robot.home`, and keeps it and the arm there.
 
-    x = (q, v) - (home, 0). Where the regulator's cost to go x^T P x is small it balances by volts = -K x;
-    where it is large the arm swings so that the pendulum's energy becomes that of the upright.
+    x = (q, v) - (home, 0). If the regulator's cost-to-go x^T P x is small, it balances by volts = -K x;
+    if it is large, the arm swings so that the pendulum's energy becomes that of the upright.
     """
 
     name = 'balance'
@@ -54,7 +54,7 @@ class Balance(Term):
         return cls(robot)
 
     def reset(self) -> None:
-        """Discard the past; the next state decides whether to swing or to balance."""
+        """Reset; the next state decides whether to swing or to balance."""
         self.mode: Literal['swing', 'balance'] = 'swing'
 
     def torque(self, state: TermInputs) -> Array:
@@ -83,7 +83,7 @@ class Balance(Term):
         return self.robot.motors.torque(np.array([-self.gain @ x, 0.0]), x[2:])
 
     def _swing(self, q: Array, v: Array, error: Array) -> Array:
-        """Torque [N m] that accelerates the arm by a, whatever the free pendulum does meanwhile.
+        """Torque [N m] that accelerates the arm by a, for any motion of the free pendulum.
 
         Partial feedback linearisation: the pendulum's row, [pendubot] eq. 3, gives its acceleration,
         the arm's row, eq. 2, the torque: (A11 - A12^2 / A22) a + h1 - A12 / A22 h2.
@@ -115,7 +115,7 @@ class Balance(Term):
         return motors.torque(np.maximum(-self.supply, np.minimum(volts, self.supply)), v)
 
     def _weight_moment(self) -> float:
-        """m g l [N m] of the pendulum: what holds it a quarter turn from upright."""
+        """m g l [N m] of the pendulum: the torque that holds it horizontal."""
         return float(-self.robot.gravity_torque(self.robot.home + np.array([0.0, pi / 2]))[1])
 
     def _check(self) -> None:
@@ -129,5 +129,5 @@ class Balance(Term):
 
 
 def _clip(value: float, lower: float, upper: float) -> float:
-    # NumPy's takes longer for one number than the rest of the pump.
+    # NumPy's function takes longer for one number than the rest of the pump.
     return max(lower, min(value, upper))

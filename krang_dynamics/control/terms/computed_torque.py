@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 class ComputedTorque(Term):
     """A (a_d + Kd (v_d - v) + Kp (q_d - q)) + C v + Q + feed-forward effort.
 
-    Q is left out where the term gravity or the hardware gives it, so that gravity counts once.
+    Q is left out if the term gravity or the hardware provides it, so that gravity counts once.
     """
 
     name = 'computed_torque'
@@ -27,9 +27,13 @@ class ComputedTorque(Term):
         Parameter(
             'gains.bandwidth', 'number', 10 * pi, 'bandwidth of computed torque', 'rad/s', 0, 1e3, live=True
         ),
-        Parameter('gains.damping_ratio', 'number', 1.0, 'its damping ratio', '1', 0, 10, live=True),
-        Parameter('gains.kp', 'per_joint', None, 'in place of the bandwidth', '1/s2', 0, 1e6, live=True),
-        Parameter('gains.kd', 'per_joint', None, 'together with gains.kp', '1/s', 0, 1e4, live=True),
+        Parameter(
+            'gains.damping_ratio', 'number', 1.0, 'damping ratio of computed torque', '1', 0, 10, live=True
+        ),
+        Parameter(
+            'gains.kp', 'per_joint', None, 'proportional gain; replaces bandwidth', '1/s2', 0, 1e6, live=True
+        ),
+        Parameter('gains.kd', 'per_joint', None, 'derivative gain; needs gains.kp', '1/s', 0, 1e4, live=True),
     )
 
     def __init__(self, robot: Robot, kp: Array, kd: Array, with_gravity: bool) -> None:
@@ -68,7 +72,7 @@ class ComputedTorque(Term):
 def gains(robot: Robot, settings: 'Settings') -> tuple[Array, Array]:
     """Kp [1/s2] and Kd [1/s] over joint_names."""
     if (settings.gains_kp is None) != (settings.gains_kd is None):
-        raise InputError('gains.kp and gains.kd go together; give both, or bandwidth and damping_ratio')
+        raise InputError('gains.kp and gains.kd belong together; give both, or bandwidth and damping_ratio')
     if settings.gains_kp is None:
         w = settings.per_joint('gains.bandwidth', robot)
         return w**2, 2 * settings.per_joint('gains.damping_ratio', robot) * w

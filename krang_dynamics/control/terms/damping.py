@@ -17,7 +17,9 @@ class Damping(Term):
 
     name = 'damping'
     parameters = (
-        Parameter('damping', 'per_joint', 0.0, 'damping of the term damping', 'N m s/rad', 0, 1e6, live=True),
+        Parameter(
+            'damping', 'per_joint', 0.0, 'joint damping of the term damping', 'N m s/rad', 0, 1e6, live=True
+        ),
     )
 
     def __init__(self, damping: Array) -> None:

@@ -17,7 +17,7 @@ SMOOTHING_SPEED = 0.02
 
 @register_term
 class FrictionCompensation(Term):
-    """Gamma_f(v), [krang] eq. 17, smooth near zero speed also where the model has the exact sign."""
+    """Gamma_f(v), [krang] eq. 17, smooth near zero speed even if the model has the exact sign."""
 
     name = 'friction'
     needs_friction = True

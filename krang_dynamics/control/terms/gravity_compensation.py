@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @register_term
 class GravityCompensation(Term):
-    """Q(q), [krang] eq. 5; zero where the hardware compensates gravity already."""
+    """Q(q), [krang] eq. 5; zero if the hardware compensates gravity."""
 
     name = 'gravity'
 

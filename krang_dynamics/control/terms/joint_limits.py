@@ -1,4 +1,4 @@
-"""A soft field before the joint limits; it only takes energy, so it cannot push the robot."""
+"""Damping near the joint limits; it only dissipates energy, so it cannot push the robot."""
 
 from typing import TYPE_CHECKING
 
@@ -11,8 +11,8 @@ from .term import Term, TermInputs, register_term
 if TYPE_CHECKING:
     from ..settings import Settings
 
-ZONE = 0.2  # width of the field [rad]
-TIME = 0.05  # in which it stops a joint at the limit itself [s]
+ZONE = 0.2  # width of the zone before a limit [rad]
+TIME = 0.05  # time constant of the damping at the limit [s]
 
 
 @register_term

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 class Observer(Term):
     """r' = K (external torque - r), from p = A v and p' = tau + C^T v - Q - Gamma_f + external torque.
 
-    It adds no torque; `external` [N m] is the torque that the surroundings exert on the joints.
+    It adds no torque; `external` [N m] is the torque of the environment on the joints.
     """
 
     name = 'observer'
@@ -28,10 +28,11 @@ class Observer(Term):
     parameters = (
         Parameter('observer.gain', 'number', 25.0, 'observer bandwidth', 'rad/s', 0.01, 1e3, live=True),
         Parameter(
-            'observer.contact', 'number', 5.0, 'external torque that means contact', 'N m', 0, 1e6, live=True
+            'observer.contact', 'number', 5.0, 'external torque that counts as contact', 'N m', 0, 1e6,
+            live=True,
         ),
         Parameter(
-            'observer.collision', 'number', 30.0, 'external torque that means collision', 'N m', 0, 1e6,
+            'observer.collision', 'number', 30.0, 'external torque that counts as collision', 'N m', 0, 1e6,
             live=True,
         ),
         Parameter(
@@ -112,6 +113,6 @@ class Observer(Term):
         if self.external.dot(self.external) <= contact**2:  # the usual case, at little cost
             return 'none'
         largest = self.largest()
-        if not largest <= collision:  # also where it is not a number
+        if not largest <= collision:  # also if it is NaN
             return 'collision'
         return 'contact' if largest > contact else 'none'

@@ -32,7 +32,8 @@ class RollingBase(Term):
         rows = len(robot.constraint_jacobian(robot.home))
         if not rows or rows != len(self._motors) or rows != len(self._task):
             raise InputError(
-                f'{robot.name} is no rolling base: it needs as many constraints as motors and passive joints'
+                f'{robot.name} is not a rolling base: '
+                'it needs equally many constraints, motors and passive joints'
             )
 
     @classmethod

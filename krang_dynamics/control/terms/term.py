@@ -47,35 +47,35 @@ class Term(ABC):
 
     name: ClassVar[str]  # in the parameter `terms`
     parameters: ClassVar[tuple[Parameter, ...]] = ()  # rows that this term adds to the table
-    takes: ClassVar[tuple[type, ...]] = ()  # kinds of samples that it wants, such as WrenchSample
+    takes: ClassVar[tuple[type, ...]] = ()  # types of samples that it uses, such as WrenchSample
     needs_coriolis: ClassVar[bool] = False  # whether it reads dynamics.C
     needs_friction: ClassVar[bool] = False  # whether it reads state.friction
 
-    external: Array | None = None  # estimated torque of the surroundings [N m], where the term has one
-    contact = 'none'  # what that torque means: none, contact or collision
+    external: Array | None = None  # estimated torque of the environment [N m]; None: no estimate
+    contact = 'none'  # interpretation of that torque: none, contact or collision
 
     @classmethod
     @abstractmethod
     def from_settings(cls, robot: Robot, settings: 'Settings') -> 'Term':
-        """The term for a robot; InputError where the settings do not fit."""
+        """The term for a robot; InputError if the settings are invalid for it."""
 
     @abstractmethod
     def torque(self, state: TermInputs) -> Array:
         """Torque [N m] over joint_names, in an array that is not changed afterwards."""
 
     def take(self, sample: Any, now: float) -> str | None:
-        """Use a sample of a kind in `takes` from now [s] on; the reason where it is refused."""
+        """Use a sample of a type in `takes` from now [s] on; returns the reason if it is refused."""
         return f'{self.name} takes no {type(sample).__name__}'
 
     def fault(self) -> Fault | None:
-        """A reason to stop that the last torque() found."""
+        """A reason to stop, found by the last torque()."""
         return None
 
     def reset(self) -> None:  # noqa: B027
-        """Discard the past, as at enable."""
+        """Reset the internal state, as at enable."""
 
     def adopt(self, other: Any) -> None:  # noqa: B027
-        """Take the settings of another term of the same class, and keep the past."""
+        """Take the settings of another term of the same class, and keep the internal state."""
 
 
 TermType = TypeVar('TermType', bound=type[Term])

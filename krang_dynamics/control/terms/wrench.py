@@ -47,7 +47,7 @@ class WrenchSettings:
     max_moment: float = inf  # [N m]
 
     def applied(self, f: Array) -> Array:
-        """The wrench that the robot shall apply for a received f: limited in norm, signed, a new array."""
+        """The wrench that the robot applies for a received f: limited in norm, signed, a new array."""
         f = f.copy() if self.convention == 'applied_by_robot' else -f
         if self.max_force < inf:
             _limit_norm(f[:3], self.max_force)
@@ -64,18 +64,21 @@ class Wrench(Term):
     takes = (WrenchSample,)
     parameters = (
         Parameter(
-            'wrench.<frame>.convention', 'text', None, 'who applies the force; no default',
+            'wrench.<frame>.convention', 'text', None, 'sign convention of received wrenches; no default',
             choices=('applied_by_robot', 'applied_on_robot'),
         ),
         Parameter(
-            'wrench.<frame>.max_force', 'number', None, 'a larger force is scaled down', 'N', 0, 1e6,
-            live=True,
+            'wrench.<frame>.max_force', 'number', None, 'largest force; a larger one is scaled down',
+            'N', 0, 1e6, live=True,
         ),
         Parameter(
-            'wrench.<frame>.max_moment', 'number', None, 'a larger moment is scaled down', 'N m', 0, 1e6,
+            'wrench.<frame>.max_moment', 'number', None, 'largest moment; a larger one is scaled down',
+            'N m', 0, 1e6, live=True,
+        ),
+        Parameter(
+            'wrench_timeout', 'number', 0.1, 'largest age of a wrench; an older one fades out', 's', 1e-3, 60,
             live=True,
         ),
-        Parameter('wrench_timeout', 'number', 0.1, 'an older wrench fades out', 's', 1e-3, 60, live=True),
     )  # fmt: skip
 
     def __init__(self, robot: Robot, settings: Mapping[str, WrenchSettings], timeout: float) -> None:
@@ -92,7 +95,7 @@ class Wrench(Term):
         self.settings = dict(settings)
         self.timeout = timeout  # [s]
         self._frames = set(robot.frames)
-        # By end effector: the wrench that the robot shall apply, its frame_id, its arrival [s].
+        # By end effector: the wrench that the robot applies, its frame_id, its arrival [s].
         self._samples: dict[str, tuple[Array, str, float]] = {}
 
     @classmethod
@@ -109,11 +112,11 @@ class Wrench(Term):
         return cls(robot, wrenches, settings.wrench_timeout)
 
     def take(self, sample: WrenchSample, now: float) -> str | None:
-        """Use a new wrench from now [s] on; the reason where it is refused."""
+        """Use a new wrench from now [s] on; returns the reason if it is refused."""
         if sample.frame not in self.settings:
             return f'wrench at {sample.frame!r}: not configured; set wrench.{sample.frame}.convention'
         if sample.frame_id not in self._frames:
-            return f'wrench at {sample.frame!r}: frame_id {sample.frame_id!r} is no frame of the robot'
+            return f'wrench at {sample.frame!r}: frame_id {sample.frame_id!r} is not a frame of the robot'
         try:
             f = joint_vector('wrench', sample.wrench, AXES, (6,))
         except InputError as error:
@@ -144,7 +147,7 @@ def _torque(dynamics: Dynamics, frame: str, f: Array, frame_id: str) -> Array:
         return f.dot(dynamics.local_jacobian(frame))
     axes, point = dynamics.pose(frame_id)
     force = axes @ f[:3]
-    # The moment is shifted from where it applies to the hand's origin.
+    # The moment is moved from the point of application to the origin of the end effector.
     moment = axes @ f[3:] + np.cross(point - dynamics.pose(frame)[1], force)
     return np.concatenate([force, moment]) @ dynamics.jacobian(frame)
 

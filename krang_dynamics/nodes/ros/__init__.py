@@ -1,1 +1,1 @@
-"""What the nodes need of rclpy: executor, parameters, lifecycle, QoS."""
+"""Common parts of the nodes that use rclpy: executor, parameters, lifecycle, QoS."""

@@ -1,4 +1,4 @@
-"""Topics that a controller publishes: the command first, what explains it afterwards."""
+"""Topics that a controller publishes: first the command, then the torques and terms behind it."""
 
 import numpy as np
 from rclpy.duration import Duration
@@ -43,7 +43,7 @@ class ControllerTopics:
         self._desired = JointStateWriter(joints, ('position', 'velocity'))
 
     def send(self, outputs: Outputs, times: tuple[Stamp, Stamp, Stamp]) -> bytes | None:
-        """Publish the command, labelled with state, step and clock; its bytes, None without a command."""
+        """Publish the command, labelled with state, step and clock; returns its bytes, if any."""
         if outputs.command is None:
             return None
         command = self._command.labelled(times, outputs.command)

@@ -9,11 +9,11 @@ from std_msgs.msg import String
 from ...errors import ConfigError
 from .qos import LATCHED
 
-PATIENCE = 5.0  # with a topic that nobody publishes [s]
+PATIENCE = 5.0  # longest wait for the topic [s]
 
 
 def description_of(node: Node, value: str) -> str:
-    """The URDF's text; waits for it where `value` names a topic."""
+    """The URDF's text; waits for it if `value` names a topic."""
     if not value or '<' in value:
         return value
     try:
@@ -24,7 +24,7 @@ def description_of(node: Node, value: str) -> str:
     try:
         deadline = monotonic() + PATIENCE
         while monotonic() < deadline:
-            # Taken directly: this runs in a transition, which blocks the executor.
+            # The message is taken directly: this runs in a transition, which blocks the executor.
             with subscription.handle:
                 taken = subscription.handle.take_message(String, False)
             if taken is not None:
@@ -32,4 +32,4 @@ def description_of(node: Node, value: str) -> str:
             sleep(0.01)
     finally:
         node.destroy_subscription(subscription)
-    raise ConfigError(f'no robot_description came on {topic} within {PATIENCE:g} s')
+    raise ConfigError(f'no robot_description was received on {topic} within {PATIENCE:g} s')

@@ -19,8 +19,8 @@ from rclpy.waitable import NumberOfEntities
 from ...errors import UnknownNameError
 
 KINDS = ('static', 'single', 'events')
-ENDLESS = 100  # most messages in a turn from a queue that has no depth
-PATIENCE = 100  # most turns in a row that are too busy to look for events
+ENDLESS = 100  # most messages per turn from a queue of unlimited depth
+MOST_BUSY_TURNS = 100  # in a row, after which events are served even if there is other work
 
 _rclpy: Any = rclpy_implementation
 _SERVED = {  # kinds of a wait set, in the order in which they are served, and their names in a node
@@ -33,7 +33,7 @@ _SERVED = {  # kinds of a wait set, in the order in which they are served, and t
 
 
 def make_executor(kind: str, context: Context, logger: Any) -> Executor:
-    """The executor of that kind; rclpy's single-threaded one, with a warning, where there is no such kind."""
+    """The executor of that kind; with a warning, rclpy's single-threaded one if it does not work."""
     if kind not in KINDS:
         raise UnknownNameError('executor', kind, KINDS)
     try:
@@ -41,15 +41,15 @@ def make_executor(kind: str, context: Context, logger: Any) -> Executor:
             return StaticExecutor(context, logger)
         if kind == 'events':
             return _events_executor(context, logger)
-    except Exception as error:  # internals differ in more ways than can be listed
+    except Exception as error:  # internals of rclpy can differ in any way
         logger.warning(_fallback(kind, error))
     return SingleThreadedExecutor(context=context)
 
 
 def drain(node: Node) -> None:
-    """Hear all messages that wait in a node's queues, the clock's too, whichever executor spins it.
+    """Process all messages in a node's queues, including /clock, with any executor.
 
-    For a callback that blocks the executor and must not be deaf meanwhile.
+    For callbacks that block the executor but still need new messages.
     """
     for subscription in tuple(node.subscriptions):
         for _ in range(_depth(subscription)):
@@ -64,14 +64,15 @@ def drain(node: Node) -> None:
 class StaticExecutor(SingleThreadedExecutor):
     """Serves in each turn all that is ready: messages first, in the order of their subscriptions.
 
-    Timers come later, so that a watchdog knows what has arrived. A turn takes no more messages than a queue
-    is deep, so that no topic starves the rest. Where rclpy turns out to be another, it goes on as rclpy does.
+    Timers come later, so that a watchdog runs after all messages that have arrived. A turn takes at most as
+    many messages as a queue is deep, so that no topic starves the others. If the internals of rclpy differ
+    from those expected, it falls back to rclpy's own implementation.
     """
 
     def __init__(self, context: Context, logger: Any) -> None:
         self._logger = logger
-        self._stale = False  # something came or went since the wait set was built
-        self._idle: _Prebuilt | None = None  # out of reach during a turn: a spin in a callback builds its own
+        self._stale = False  # an entity was added or removed since the wait set was built
+        self._idle: _Prebuilt | None = None  # None during a turn: a spin in a callback builds its own
         self._given_up = False
         self._busy_turns = 0  # in a row
         super().__init__(context=context)
@@ -88,30 +89,30 @@ class StaticExecutor(SingleThreadedExecutor):
         return added
 
     def remove_node(self, node: Node) -> None:
-        """Leave a node's callbacks alone."""
+        """Stop serving a node's callbacks."""
         super().remove_node(node)
         self.wake()
 
     def wake(self) -> None:
-        """End the wait and build the wait set anew; every change of a node calls it, in whatever thread."""
+        """End the wait and rebuild the wait set; every change of a node calls this, in any thread."""
         self._stale = True
         self._idle = None
         super().wake()
 
     def shutdown(self, timeout_sec: float | None = None) -> bool:
-        """Serve nothing more; a turn in another thread ends with its callback."""
+        """Stop serving; a turn in another thread ends after its present callback."""
         done = super().shutdown(timeout_sec)
         self.wake()
         return done
 
     def wait_for_ready_callbacks(self, *args: Any, **kwargs: Any) -> Any:
-        """Wait as rclpy does, in spin_until_future_complete; that numbers the events anew."""
+        """rclpy's own wait, for spin_until_future_complete; it changes the indices of the events."""
         self._stale = True
         self._idle = None
         return super().wait_for_ready_callbacks(*args, **kwargs)
 
     def spin_once(self, timeout_sec: float | None = None) -> None:
-        """Wait at most `timeout_sec`, for ever where it is None, and serve all that is ready."""
+        """Wait at most `timeout_sec`, without limit if it is None, and serve all that is ready."""
         if self._given_up:
             super().spin_once(timeout_sec)
             return
@@ -119,15 +120,15 @@ class StaticExecutor(SingleThreadedExecutor):
             return
         timeout = timeout_sec_to_nsec(timeout_sec)
         if self._tasks and self._run_tasks():
-            timeout = 0  # something was done, and more may follow from it
+            timeout = 0  # a task made progress, and more callbacks may be ready
         prebuilt, self._idle = self._idle, None
         try:
             if prebuilt is None or self._stale or self._tasks:
                 prebuilt = self._build()
             prebuilt.fill()
         except InvalidHandle:
-            return  # another thread has just destroyed something: look again
-        except Exception as error:  # rclpy's own way may still work
+            return  # another thread has just destroyed an entity: try again
+        except Exception as error:  # rclpy's own implementation may still work
             self._give_up(error)
             return
         self._turn(prebuilt, timeout)
@@ -135,7 +136,7 @@ class StaticExecutor(SingleThreadedExecutor):
             self._idle = prebuilt
 
     def _build(self) -> '_Prebuilt':
-        self._stale = False  # before looking, so that no change is missed
+        self._stale = False  # before the entities are read, so that no change is missed
         return _Prebuilt(self._context, (self._guard, self._sigint_gc), self.get_nodes(), self.can_execute)
 
     def _give_up(self, error: Exception) -> None:
@@ -155,9 +156,9 @@ class StaticExecutor(SingleThreadedExecutor):
         if messages:
             for pointer, take, depth, subscription in prebuilt.subscriptions:
                 if pointer in messages:
-                    self._hear(subscription, take, depth)
+                    self._serve_messages(subscription, take, depth)
         is_busy = self._serve_others(prebuilt) or messages
-        if not self._is_disturbed() and (not is_busy or self._busy_turns > PATIENCE):
+        if not self._is_disturbed() and (not is_busy or self._busy_turns > MOST_BUSY_TURNS):
             # Events stay ready until they are taken, so the next idle turn is soon enough.
             self._busy_turns = 0
             for waitable in prebuilt.waitables:
@@ -165,7 +166,7 @@ class StaticExecutor(SingleThreadedExecutor):
                     self._serve(waitable, waitable, self._take_waitable)
 
     def _serve_others(self, prebuilt: '_Prebuilt') -> bool:
-        """Serve all but messages and events; whether there was anything."""
+        """Serve everything except messages and events; returns whether anything was ready."""
         found = False
         for kind, entities in prebuilt.others:
             pointers = prebuilt.ready(kind)
@@ -177,7 +178,7 @@ class StaticExecutor(SingleThreadedExecutor):
                         self._serve(entity, entity.handle, take)
         return found
 
-    def _hear(self, subscription: Any, take: Callable[[Any, bool], Any], depth: int) -> None:
+    def _serve_messages(self, subscription: Any, take: Callable[[Any, bool], Any], depth: int) -> None:
         """Call the callback with each message of a queue."""
         handle, message_type, raw = subscription.handle, subscription.msg_type, subscription.raw
         for _ in range(depth):
@@ -200,7 +201,7 @@ class StaticExecutor(SingleThreadedExecutor):
             return
         if not self.can_execute(entity):
             if isinstance(entity, GuardCondition):
-                entity.trigger()  # the wait has used it up
+                entity.trigger()  # the wait has reset it
             return
         try:
             execute = take(entity)
@@ -210,7 +211,7 @@ class StaticExecutor(SingleThreadedExecutor):
             self._start(entity, execute())
 
     def _start(self, entity: Any, callback: Coroutine[Any, Any, Any]) -> None:
-        """Run a callback; where it awaits something, it goes on as one of rclpy's tasks."""
+        """Run a callback; if it awaits something, it continues as a task of rclpy."""
         coroutine = _in_group(entity, callback)
         try:
             coroutine.send(None)
@@ -219,7 +220,7 @@ class StaticExecutor(SingleThreadedExecutor):
         self.create_task(coroutine)
 
     def _is_disturbed(self) -> bool:
-        """Whether a callback of this turn has changed the node, or has spun the executor itself."""
+        """Whether a callback of this turn has changed the node or spun the executor."""
         return self._stale or self._idle is not None
 
     def _is_over(self, handle: Any) -> bool:
@@ -232,7 +233,7 @@ class StaticExecutor(SingleThreadedExecutor):
         return take(timer) if timer.handle.is_timer_ready() else None
 
     def _run_tasks(self) -> bool:
-        """Let every task go on; whether any of them ended."""
+        """Continue every task; returns whether any of them ended."""
         ended = False
         for entry in tuple(self._tasks):
             task = entry[0]
@@ -246,9 +247,9 @@ class StaticExecutor(SingleThreadedExecutor):
 
 
 class _Prebuilt:
-    """A wait set and what goes into it. Its handles are in use, hence not destroyed, as long as it lives.
+    """A wait set and its entities. As long as it exists, their handles are in use and are not destroyed.
 
-    An entity that cannot execute is left out, for it would end every wait: its callback group awaits a task.
+    An entity whose callback group is busy with a task is left out, because it would end every wait.
     """
 
     def __init__(
@@ -282,7 +283,7 @@ class _Prebuilt:
         self.ready = self.wait_set.get_ready_entities
         self.context_is_ok = context.handle.ok
         self._clear = self.wait_set.clear_entities
-        self._entries = (  # what to call with what
+        self._entries = (  # function and argument that add each entity
             *((self.wait_set.add_guard_condition, guard.handle) for guard in guards),
             *(self._entry(waitable) for waitable in self.waitables),
             *(
@@ -292,7 +293,7 @@ class _Prebuilt:
             ),
         )
         for subscription in served['subscription']:
-            _wants_info(subscription)  # raises here, not at the first message, where rclpy is another
+            _wants_info(subscription)  # with another rclpy this raises here, not at the first message
         self.subscriptions = tuple(
             (entity.handle.pointer, entity.handle.take_message, _depth(entity), entity)
             for entity in served.pop('subscription')
@@ -307,7 +308,7 @@ class _Prebuilt:
         self._in_use.close()
 
     def _hold(self, handle: Any) -> bool:
-        """Whether a handle is alive, and so kept."""
+        """Keep a handle in use; returns whether it is valid."""
         try:
             self._in_use.enter_context(handle)
         except InvalidHandle:
@@ -315,7 +316,7 @@ class _Prebuilt:
         return True
 
     def _entry(self, waitable: Any) -> tuple[Callable[[Any], Any], Any]:
-        """How to add a waitable; an event by its handle, for it keeps the index that it gets here."""
+        """How to add a waitable; an event by its handle, because it keeps the index that it gets here."""
         waitable.add_to_wait_set(self.wait_set)
         event = getattr(waitable, '_EventHandler__event', None)
         if event is None:
@@ -323,14 +324,14 @@ class _Prebuilt:
         return self.wait_set.add_event, event
 
     def fill(self) -> None:
-        """Put everything back, for a wait takes out what is not ready."""
+        """Add all entities again, because a wait removes those that are not ready."""
         self._clear()
         for add, what in self._entries:
             add(what)
 
 
 def _wait_set(context: Any, guards: list[Any], served: dict[str, list[Any]], waitables: Iterable[Any]) -> Any:
-    """An empty wait set with room for all."""
+    """An empty wait set with space for all entities."""
     size = NumberOfEntities()
     for waitable in waitables:
         size = size + waitable.get_num_entities()
@@ -346,7 +347,7 @@ def _wait_set(context: Any, guards: list[Any], served: dict[str, list[Any]], wai
 
 
 def _probe() -> None:
-    """Raise AttributeError where something is not there that a turn without a node does not need."""
+    """Raise AttributeError if rclpy lacks an internal that the first turn, without a node, does not use."""
     for owner, names in (
         (_rclpy.WaitSet, 'add_subscription add_timer add_client add_service add_event is_ready'),
         (_rclpy.Subscription, 'take_message pointer'),
@@ -361,7 +362,7 @@ def _probe() -> None:
 
 
 async def _in_group(entity: Any, callback: Coroutine[Any, Any, Any]) -> None:
-    """A callback that has its callback group to itself until it ends."""
+    """Run a callback within its callback group."""
     group = entity.callback_group
     begun = group.beginning_execution(entity)
     try:
@@ -385,7 +386,7 @@ def _depth(subscription: Any) -> int:
 
 
 def _take(subscription: Any) -> Any:
-    """The next message of a queue and its info; None where there is none, or no subscription any more."""
+    """The next message of a queue and its info; None if there is none or the subscription is destroyed."""
     try:
         with subscription.handle:
             return subscription.handle.take_message(subscription.msg_type, subscription.raw)
@@ -394,7 +395,7 @@ def _take(subscription: Any) -> Any:
 
 
 def _call(subscription: Any, taken: tuple[Any, Any]) -> Any:
-    """Call back with a message, and its info where the callback wants it."""
+    """Call the callback with a message, and with its info if the callback takes it."""
     if _wants_info(subscription):
         return subscription.callback(*taken)
     return subscription.callback(taken[0])
@@ -409,8 +410,8 @@ def _events_executor(context: Context, logger: Any) -> Executor:
 
     executor = EventsExecutor(context=context)
     logger.warning(
-        "executor 'events' is an experiment of rclpy and hangs in some of its builds; "
-        "if the node falls silent, set executor to 'static'"
+        "executor 'events' is experimental in rclpy and hangs in some of its builds; "
+        "if the node stops responding, set executor to 'static'"
     )
     return executor
 
@@ -418,6 +419,6 @@ def _events_executor(context: Context, logger: Any) -> Executor:
 def _fallback(kind: str, error: Exception) -> str:
     return (
         f"executor '{kind}' does not fit this rclpy ({type(error).__name__}: {error}); "
-        "rclpy's SingleThreadedExecutor runs instead, which is slower. "
+        "using rclpy's SingleThreadedExecutor instead, which is slower. "
         "Set executor to 'single' to silence this warning"
     )

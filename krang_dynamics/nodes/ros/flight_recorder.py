@@ -1,4 +1,4 @@
-"""The last seconds before a fault, kept in memory and written as a bag when it latches."""
+"""The last seconds before a fault, kept in memory and written as a bag when the fault latches."""
 
 from collections import deque
 from collections.abc import Iterator
@@ -7,9 +7,9 @@ from pathlib import Path
 
 from ...bags.io.writer import BagWriter, prepare
 
-WINDOW = 10_000_000_000  # what is kept [ns]
-LARGEST = 64_000_000  # bytes kept at most, whoever floods the topics
-MOST_BAGS = 50  # in one folder: a robot that faults all night shall not fill the disk
+WINDOW = 10_000_000_000  # time that is kept [ns]
+LARGEST = 64_000_000  # bytes kept at most, even if a topic is flooded
+MOST_BAGS = 50  # in one folder, so that repeated faults do not fill the disk
 AT_ONCE = 40  # messages written per call while torque is on
 
 
@@ -20,9 +20,9 @@ class FlightRecorder:
     """
 
     def __init__(self, folder: Path | None, name: str) -> None:
-        self.problem: str | None = None  # why there will be no bags
+        self.problem: str | None = None  # why no bags are written
         try:
-            prepare()  # takes long, and must not do so while a robot stops
+            prepare()  # slow, so not during a stop
         except ImportError as error:
             folder, self.problem = None, f'{error.name} is not installed; pip install rosbags'
         self._folder = folder
@@ -34,12 +34,12 @@ class FlightRecorder:
         self.path: Path | None = None  # of the last bag
 
     def add_topic(self, topic: str, message_type: type) -> None:
-        """Messages of this topic may come; the type is a ROS message class."""
+        """Register a topic; the type is a ROS message class."""
         package = message_type.__module__.split('.')[0]
         self._types[topic] = f'{package}/msg/{message_type.__name__}'
 
     def keep(self, topic: str, time: int, message: bytes) -> None:
-        """Remember a message at `time` [ns], and forget what is too old."""
+        """Keep a message of `time` [ns], and drop those that are too old."""
         if self._folder is None:
             return
         kept = self._kept
@@ -53,7 +53,7 @@ class FlightRecorder:
         return self._writing is not None
 
     def begin(self) -> str | None:
-        """Start a bag of what is kept; the reason where there will be none."""
+        """Start a bag of the kept messages; returns the reason if that is impossible."""
         if self._folder is None or self._writing is not None:
             return None
         try:
@@ -67,11 +67,11 @@ class FlightRecorder:
         return None
 
     def write_some(self, whole: bool) -> None:
-        """Write the next messages, or all that are left; a few at a time while torque is in flight."""
+        """Write the next messages, a few at a time while torque is in flight, or all that remain."""
         writing = self._writing
         if writing is None:
             return
-        self._writing = None  # also where writing fails
+        self._writing = None  # also if writing fails
         for count, _ in enumerate(writing, 1):
             if count == AT_ONCE and not whole:
                 self._writing = writing

@@ -1,4 +1,4 @@
-"""Lifecycle transitions that cannot take the process down."""
+"""Lifecycle transitions that cannot end the process."""
 
 import traceback
 from typing import Any
@@ -11,7 +11,7 @@ DONE, FAILED = TransitionCallbackReturn.SUCCESS, TransitionCallbackReturn.FAILUR
 def guard_transitions(node: LifecycleNode) -> None:
     """Log exceptions of transitions, which rclpy swallows, and refuse transitions that do not exist.
 
-    rclpy lets the latter's exception end the process, in whatever state the robot is.
+    rclpy would let the exception of such a transition end the process, whatever the robot is doing.
     """
     for state, callback in node._callbacks.items():
         node._callbacks[state] = _logged(node, callback)

@@ -26,7 +26,7 @@ class Template:
         self._bytes = bytearray(serialize_message(message))
         firsts = [self._bytes.find(mark.tobytes()) for mark in marks]
         if self._bytes[:2] != LITTLE_ENDIAN or min(firsts) < 0:
-            raise InputError(f'{type(message).__name__}: this middleware encodes it in an unknown way')
+            raise InputError(f'{type(message).__name__}: the middleware encodes it in an unknown way')
         self._places = [slice(f, f + mark.nbytes) for f, mark in zip(firsts, marks, strict=True)]
 
     def filled(self, *values: Array) -> bytes:

@@ -1,4 +1,4 @@
-"""The base class of all nodes: parameters of the process, time, watchdog, warnings, and their duties."""
+"""The base class of all nodes: parameters of the process, time, watchdog, warnings, and abstract methods."""
 
 from abc import ABC, abstractmethod
 from time import monotonic, sleep, time_ns
@@ -18,7 +18,7 @@ GIGA = 1_000_000_000
 
 
 class NodeBase(ABC):
-    """To be inherited beside rclpy's Node or LifecycleNode. A subclass has three duties.
+    """To be inherited together with rclpy's Node or LifecycleNode. A subclass implements three methods.
 
     `watch` runs every few milliseconds, `report` every second, and `finish` at the end of the process.
     """
@@ -32,7 +32,7 @@ class NodeBase(ABC):
 
     @abstractmethod
     def watch(self) -> None:
-        """Check what no message would show: silence, timeouts, other publishers."""
+        """Check for timeouts and other publishers, which no message reports."""
 
     @abstractmethod
     def report(self) -> None:
@@ -95,7 +95,7 @@ class NodeBase(ABC):
         self.create_timer(1.0, self.report, clock=steady)
 
     def wait_for_stop(self: Any, longest: float = LONGEST_STOP) -> None:
-        """Continue until no torque is in flight, at most so long [s].
+        """Continue until no torque is in flight, at most `longest` [s].
 
         For callbacks, which block the executor: messages are taken directly.
         """

@@ -18,22 +18,22 @@ LONGEST_WAIT = 0.05  # after which signals are checked [s]
 
 
 def run(make_node: Callable[[], Any], args: Sequence[str] | None = None) -> int:
-    """Spin a node until SIGINT or SIGTERM, or until something breaks; the process's exit status."""
+    """Spin a node until SIGINT, SIGTERM or an exception; returns the exit status."""
     # rclpy's own handler would shut the context down before the robot has come to rest.
     rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
-    asked: list[int] = []
+    signals: list[int] = []
     for number in SIGNALS:
-        signal.signal(number, lambda number, _: asked.append(number))
+        signal.signal(number, lambda number, _: signals.append(number))
     try:
         node = make_node()
-    except Exception as error:  # most often a wrong parameter: one line is enough
+    except Exception as error:  # usually a wrong parameter: one line is enough
         print(f'{type(error).__name__}: {error}', file=sys.stderr)
         rclpy.try_shutdown()
         return 2
-    return _spin(node, asked)
+    return _spin(node, signals)
 
 
-def _spin(node: Any, asked: list[int]) -> int:
+def _spin(node: Any, signals: list[int]) -> int:
     log = node.get_logger()
     status = 0
     try:
@@ -41,14 +41,14 @@ def _spin(node: Any, asked: list[int]) -> int:
         executor.add_node(node)
         for warning in set_up(*node.real_time()):
             log.warning(warning)
-        while not asked and node.context.ok():
+        while not signals and node.context.ok():
             executor.spin_once(LONGEST_WAIT)
     except ExternalShutdownException:
         pass
     except KrangError as error:
         log.fatal(str(error))
         status = 2
-    except BaseException as error:  # of any kind: the robot has to be stopped
+    except BaseException as error:  # of any kind: the robot must be stopped
         log.fatal(f'{type(error).__name__}: {error}; stopping')
         status = 1
     try:
@@ -56,8 +56,8 @@ def _spin(node: Any, asked: list[int]) -> int:
     finally:
         for number in SIGNALS:  # the robot is at rest: a second ^C changes nothing
             signal.signal(number, signal.SIG_IGN)
-        if asked:
-            log.info(f'{signal.Signals(asked[0]).name}: stopped')
+        if signals:
+            log.info(f'{signal.Signals(signals[0]).name}: stopped')
         node.destroy_node()
         rclpy.try_shutdown()
     return status

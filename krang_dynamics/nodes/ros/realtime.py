@@ -1,4 +1,4 @@
-"""What a control loop asks of the operating system and of Python: priority, memory, processors, no pauses."""
+"""Real-time settings of the operating system and of Python: priority, memory, CPUs, garbage collection."""
 
 import ctypes
 import gc
@@ -14,17 +14,17 @@ _CAP_IPC_LOCK = 14  # bit of the capabilities
 
 
 def set_up(thread_priority: int, lock_memory: bool, cpu_affinity: Sequence[int]) -> list[str]:
-    """Apply what is asked for; 0, False and () leave things alone. What the system refuses, and what helps.
+    """Apply the settings; 0, False and () change nothing. Returns a warning with a remedy for each refusal.
 
-    It holds for all threads of the process, so that those of the middleware, which bring the messages, are
-    as quick, and for those that they start later.
+    They apply to all threads of the process, including those of the middleware, which receive the messages,
+    and to threads that these start later.
     """
     refusals = (_set_priority(thread_priority), _lock_memory(lock_memory), _set_affinity(cpu_affinity))
     return [refusal for refusal in refusals if refusal]
 
 
 def freeze_garbage() -> bool:
-    """Collect garbage once, then no more: no pause while active. Give the answer to `thaw_garbage`."""
+    """Collect garbage once, then disable collection; the result is the argument of `thaw_garbage`."""
     was_enabled = gc.isenabled()
     gc.collect()
     gc.freeze()
@@ -33,7 +33,7 @@ def freeze_garbage() -> bool:
 
 
 def thaw_garbage(was_enabled: bool) -> None:
-    """Collect garbage as before `freeze_garbage`."""
+    """Restore garbage collection as it was before `freeze_garbage`."""
     gc.unfreeze()
     if was_enabled:
         gc.enable()
@@ -68,7 +68,7 @@ def _lock_memory(wanted: bool) -> str | None:
 
 
 def _mlockall() -> str | None:
-    """Lock all memory, or say why not. Under a limit it may succeed now and let an allocation fail later."""
+    """Lock all memory, or return the reason why not. Under a limit, a later allocation could fail."""
     _, most = resource.getrlimit(resource.RLIMIT_MEMLOCK)
     if most != resource.RLIM_INFINITY and not _is_above_limits():
         return f'the limit is {most // 1024} kB'
@@ -111,5 +111,5 @@ def _advice(limit: str, ulimit: str) -> str:
 
 
 def _threads() -> list[int]:
-    """All threads of this process; the calling one, as 0, tells first whether it is allowed."""
+    """All threads of this process; first the calling one, as 0, which fails early if it is not allowed."""
     return [0, *(int(name) for name in os.listdir('/proc/self/task'))]

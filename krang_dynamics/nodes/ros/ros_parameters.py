@@ -19,7 +19,7 @@ FLIGHTS = str(Path(os.environ.get('ROS_HOME', '~/.ros')) / 'flights')
 # Rows of the process and of the node, in addition to those of the controller.
 PROCESS_PARAMETERS = (
     Parameter(
-        'executor', 'text', 'static', 'what runs the callbacks', choices=('static', 'single', 'events')
+        'executor', 'text', 'static', 'executor of the callbacks', choices=('static', 'single', 'events')
     ),
     Parameter('thread_priority', 'integer', 0, 'SCHED_FIFO priority; 0: normal scheduling', '', 0, 99),
     Parameter('lock_memory', 'flag', False, 'true: keep all memory from being swapped out'),
@@ -27,8 +27,8 @@ PROCESS_PARAMETERS = (
 )
 NODE_PARAMETERS = (
     *PROCESS_PARAMETERS,
-    Parameter('publish_terms', 'flag', False, 'true: publish each term and the reference'),
-    Parameter('flight_recorder', 'text', FLIGHTS, 'folder for recordings of faults; empty: none'),
+    Parameter('publish_terms', 'flag', False, 'true: publish the torque of each term and the reference'),
+    Parameter('flight_recorder', 'text', FLIGHTS, 'folder for bags of the time before a fault; empty: none'),
 )
 Apply = Callable[[Mapping[str, Any]], None]  # puts new values in force, or raises KrangError
 
@@ -50,7 +50,7 @@ class RosParameters:
 
     @property
     def given(self) -> list[str]:
-        """Names that were given at start, whether they exist or not."""
+        """Names that were given at the start, including unknown ones."""
         return list(self._node._parameter_overrides)
 
     def declare(self, parameters: Iterable[Parameter]) -> None:
@@ -66,19 +66,19 @@ class RosParameters:
             self._known[parameter.name] = parameter
 
     def _declared(self, parameter: Parameter) -> Any:
-        """The value that was given, or the default; an earlier try may have declared it."""
+        """The given value, or the default; an earlier attempt may have declared it."""
         if not self._node.has_parameter(parameter.name):
             self._node.declare_parameter(parameter.name, _for_ros(parameter.default), _descriptor(parameter))
         return self._node.get_parameter(parameter.name).value
 
     def unknown(self) -> list[str]:
-        """A message about every given name that is no parameter."""
+        """A message for each given name that is not a parameter."""
         known = [*self._known, *ROS_OWN]
         unknown = [n for n in self.given if n not in known and not n.startswith('qos_overrides')]
         return [f'there is no parameter {name!r}{suggestion(name, known)}' for name in unknown]
 
     def show(self, in_force: Mapping[str, Any]) -> None:
-        """Let parameters that were not given show the value in force; the robot's value stays in force."""
+        """Show the values in force of parameters that were not given; they still follow the robot's own."""
         unset = [
             RosParameter(name, value=_for_ros(value))
             for name, value in in_force.items()

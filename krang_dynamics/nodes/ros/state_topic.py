@@ -18,7 +18,7 @@ class StateTopic:
         return self._publisher.topic_name
 
     def publish(self, state: NodeState) -> String:
-        """Publish a state; the message."""
+        """Publish a state; returns the message."""
         message = String(data=state.to_json())
         self._publisher.publish(message)
         return message

@@ -55,4 +55,4 @@ def test_an_unknown_frame_is_reported(tmp_path):
     robot = kd.load_robot('anthropomorphic')
     result = validate(pressed(tmp_path / 'bag', robot, frame_id='sensor'), robot)
     assert not result.wrenches
-    assert any("frame_id 'sensor' is no frame of anthropomorphic" in line for line in result.check)
+    assert any("frame_id 'sensor' is not a frame of anthropomorphic" in line for line in result.check)
