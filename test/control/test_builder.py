@@ -22,7 +22,7 @@ from krang_dynamics.control.parameters import PARAMETERS
 from krang_dynamics.control.settings import Settings
 from krang_dynamics.errors import ConfigError, InputError, KrangError
 from krang_dynamics.robot.payload import Payload
-from krang_dynamics.safety.limits import Limits
+from krang_dynamics.safety.limits import LIMITS, Limits
 
 SHARES = ('effort', 'effort_rate', 'velocity', 'position_margin')
 PLANAR_URDF = Path(kd.__file__).parents[1] / 'urdf' / 'planar_2r.urdf'
@@ -115,9 +115,7 @@ def test_the_unit_of_commands_may_be_another_than_the_robots(unit, used, per_tor
 
 
 def test_stop_parameters_reach_the_stop(planar):
-    controller = configured(
-        planar, stop_policy='hold', stop_time=1.5, stop_blind_time=0.2, stop_rate=[9, 8]
-    )
+    controller = configured(planar, stop_policy='hold', stop_time=1.5, stop_blind_time=0.2, stop_rate=[9, 8])
     stop = controller.safety.stop
     assert (stop.policy, stop.time, stop.blind_time) == ('hold', 1.5, 0.2)
     np.testing.assert_array_equal(controller.limits.stop_rate, [9.0, 8.0])
@@ -181,7 +179,7 @@ def test_limits_depend_on_the_settings_alone_and_not_on_earlier_ones(planar, bef
     np.testing.assert_equal(vars(changed.limits), vars(configured(planar, **after).limits))
 
 
-@pytest.mark.parametrize('name', [*(f'limits.{limit}' for limit in SHARES), 'limits.following_error', 'stop.rate'])
+@pytest.mark.parametrize('name', [f'limits.{limit}' for limit in LIMITS] + ['stop.rate'])
 @pytest.mark.parametrize('value', [[1.0, 2.0, 3.0], []])
 def test_a_limit_of_wrong_length_is_refused_with_the_names_of_the_joints(planar, name, value):
     with pytest.raises(InputError) as refusal:
@@ -203,7 +201,6 @@ def test_a_stop_rate_of_zero_is_refused_for_a_commanded_joint(planar):
 def test_a_payload_with_six_numbers_has_the_full_inertia(planar):
     payloads = payloads_of(
         Settings(
-
             payload_tip_mass=2.0,
             payload_tip_com=[0.1, 0.2, 0.3],
             payload_tip_inertia=[0.4, 0.5, 0.6, 0.01, 0.02, 0.03],
@@ -301,7 +298,8 @@ def test_the_values_in_force_are_valid_settings_and_change_nothing(name):
 
 
 def test_the_values_in_force_are_those_given(planar):
-    settings = {'stop.policy': 'hold', 'stop.time': 1.5, 'stop.rate': [9.0, 8.0], 'limits.effort': [20.0, 10.0]}
+    stop = {'stop.policy': 'hold', 'stop.time': 1.5, 'stop.rate': [9.0, 8.0]}
+    settings = {**stop, 'limits.effort': [20.0, 10.0]}
     assert shown(configured(planar, **settings)) == {
         **settings,
         'limits.effort_rate': [200.0, 100.0],
@@ -313,7 +311,7 @@ def test_the_values_in_force_are_those_given(planar):
     }
 
 
-# -- settings that do not fit together ------------------------------------------------------------------------
+# -- settings that do not fit together -----------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,6 @@ BRAKING = 0.5  # in which motion is taken out [s]
 ROUNDING = 1e-9
 
 
-
 class Line:
     """A guard that is fed by hand: each step has a fresh state, and the command given, if any."""
 
@@ -114,7 +113,7 @@ def tripped(**settings):
     return line
 
 
-# -- what is relayed ------------------------------------------------------------------------------------
+# -- what is relayed -----------------------------------------------------------------------------------
 
 
 def test_nothing_is_sent_before_a_command_comes():
@@ -258,7 +257,7 @@ def test_the_guard_uses_a_joint_that_an_inertial_unit_measures():
     assert line.feed([], [Command(np.zeros(16), '', line.time)]).relayed
 
 
-# -- how fast it may change -----------------------------------------------------------------------------
+# -- how fast it may change ----------------------------------------------------------------------------
 
 
 def test_torque_at_the_full_rate_passes_also_in_bursts():
@@ -312,7 +311,7 @@ def test_a_controller_that_is_enabled_again_at_once_may_begin_at_the_measured_ef
     assert line.fault == 'command'
 
 
-# -- volts ----------------------------------------------------------------------------------------------
+# -- volts ---------------------------------------------------------------------------------------------
 
 GAIN = 0.00767 * 70 / 2.6  # of the pendubot's motor [N m/V]
 DRAG = GAIN * 0.00767 * 70  # [N m s/rad]
@@ -388,7 +387,7 @@ def test_a_stop_of_the_guard_ends_in_zero_volts_too():
     assert commands[-1].tolist() == [0.0]
 
 
-# -- limits that change ---------------------------------------------------------------------------------
+# -- limits that change --------------------------------------------------------------------------------
 
 
 def test_a_limit_lowered_later_than_the_controllers_does_not_trip_it_on_its_way_down():
@@ -445,7 +444,7 @@ def test_a_stop_from_above_a_lowered_limit_comes_down_at_the_stop_rate():
     np.testing.assert_allclose(path, expected, atol=1e-6)
 
 
-# -- when it takes over -----------------------------------------------------------------------------------
+# -- when it takes over --------------------------------------------------------------------------------
 
 
 def test_silence_is_followed_by_the_stop_policy_within_50_ms_and_a_period():
@@ -556,7 +555,9 @@ def test_a_clock_that_is_no_number_trips():
     assert line.guard.safety.fault.kind == 'state'
 
 
-@pytest.mark.parametrize('part', ['state.take', 'state.stop_torque', '_check.wrong', '_take_commands', '_clear'])
+@pytest.mark.parametrize(
+    'part', ['state.take', 'state.stop_torque', '_check.wrong', '_take_commands', '_clear']
+)
 def test_nothing_that_breaks_inside_throws_into_the_loop(part, monkeypatch):
     line = Line().relaying()
 
@@ -591,7 +592,7 @@ def test_the_first_fault_is_kept():
     assert line.fault == 'silence'
 
 
-# -- how it stops -----------------------------------------------------------------------------------------
+# -- how it stops --------------------------------------------------------------------------------------
 
 
 def test_it_lowers_with_its_own_states():
@@ -660,7 +661,7 @@ def test_a_stop_while_idle_ends_at_once():
     assert 'the guard is ending' in line.step([20.0, 1.0]).refused[0]
 
 
-# -- when it hands back -----------------------------------------------------------------------------------
+# -- when it hands back --------------------------------------------------------------------------------
 
 
 def test_after_a_fault_nothing_is_relayed_and_that_is_reported_once():
@@ -774,7 +775,7 @@ def test_a_silence_of_zero_is_refused():
         GuardSettings(silence=0.0)
 
 
-# -- behind a real controller -----------------------------------------------------------------------------
+# -- behind a real controller --------------------------------------------------------------------------
 
 
 class Guarded(Harness):
@@ -851,8 +852,8 @@ def test_a_real_controller_is_never_tripped():
     """Enable, ramp, motion, limits lowered and raised, stops, faults and enabling again in 10,000 steps."""
     robot = robot_named('planar_2r')
     loop = Guarded(
-        robot, PinocchioPlant(robot), terms=('gravity', 'computed_torque'), ramp_time=0.2, gains_bandwidth=8.0,
-        stop_time=0.5,
+        robot, PinocchioPlant(robot), terms=('gravity', 'computed_torque'), ramp_time=0.2,
+        gains_bandwidth=8.0, stop_time=0.5,
     )  # fmt: skip
     names, home = robot.joint_names, robot.home
     low = {'effort': np.array([15.0, 5.0])}
@@ -895,9 +896,9 @@ def test_a_real_controller_in_volts_is_never_tripped():
     plant = PinocchioPlant(robot)
     plant.reset(np.array([0.0, np.pi]), np.zeros(2))  # hanging
     loop = Guarded(robot, plant, latest=0.01, terms=('balance',), ramp_time=0.0)
-    for limits in ({}, {'effort_rate': np.array([60.0, 0.0])}):
-        loop.limit_guard(**limits)
-        loop.step(enable=True, limits=limits or None)
+    for changes in ({}, {'effort_rate': np.array([60.0, 0.0])}):
+        loop.limit_guard(**changes)
+        loop.step(enable=True, limits=changes or None)
         loop.run(1.0)
         assert max(abs(h[2][0]) for h in loop.history) > 5.0  # it swings
         loop.until(Mode.ACTIVE, Mode.FAULT)
@@ -952,7 +953,7 @@ def test_without_a_guard_that_takes_over_the_arm_would_not_come_down_so_slowly()
     assert fastest > HAND_SPEED
 
 
-# -- against invalid inputs ------------------------------------------------------------------------------------
+# -- against invalid inputs ----------------------------------------------------------------------------
 
 SCENE = 25  # steps
 ALWAYS = 'good recover quiet burst end blind states'.split()  # scenes that are so at every step

@@ -4,10 +4,9 @@ from math import inf, nan, pi
 
 import numpy as np
 import pytest
+from harness import robot_named
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from harness import robot_named
 
 import krang_dynamics as kd
 from krang_dynamics.control.parameters import Parameter, for_frames, frame_of
@@ -113,7 +112,7 @@ def test_the_text_for_people_has_unit_kind_and_choices(parameter, text):
     assert parameter.text == text
 
 
-# -- valid values -----------------------------------------------------------------------------
+# -- valid values --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -151,7 +150,7 @@ def test_a_valid_value_becomes_the_value_that_is_used(parameter, value, used):
         assert [type(entry) for entry in checked] == [type(entry) for entry in used]
 
 
-# -- invalid values ---------------------------------------------------------------------------
+# -- invalid values ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -215,7 +214,9 @@ ROS_VALUES = st.none() | st.one_of(*SCALARS) | st.one_of(*(st.lists(kind, max_si
 
 
 @pytest.mark.parametrize(
-    'parameter', [NUMBER, NUMBERS, PER_JOINT, INTEGER, INTEGERS, FLAG, TEXT, CHOICE, NAMES], ids=lambda p: p.kind
+    'parameter',
+    [NUMBER, NUMBERS, PER_JOINT, INTEGER, INTEGERS, FLAG, TEXT, CHOICE, NAMES],
+    ids=lambda p: p.kind,
 )
 @settings(max_examples=60, deadline=None)
 @given(value=ROS_VALUES)

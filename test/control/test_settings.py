@@ -142,7 +142,7 @@ def test_settings_of_a_guard_have_the_parameters_that_it_shares_and_its_own():
         Settings(silence=0.02)
 
 
-# -- per joint and per frame ----------------------------------------------------------------------------
+# -- per joint and per frame ---------------------------------------------------------------------------
 
 
 def test_one_number_is_for_all_joints_and_a_list_has_one_for_each():

@@ -61,7 +61,7 @@ def over(reference, times):
     return np.stack([snapshot(reference, t) for t in times], axis=1)
 
 
-# -- what is followed ---------------------------------------------------------------------------
+# -- what is followed ----------------------------------------------------------------------------------
 
 
 def test_it_holds_home_until_told_otherwise_and_then_what_it_was_told():
@@ -198,7 +198,7 @@ def test_end_time_and_finished():
     assert reference.finished(10.0)
 
 
-# -- set-points ---------------------------------------------------------------------------------
+# -- set-points ----------------------------------------------------------------------------------------
 
 
 def test_a_single_point_is_taken_at_once_and_stays():
@@ -242,7 +242,7 @@ def test_a_clock_that_is_not_a_number_counts_as_expired():
     assert following(point(), timeout=0.1).expired(np.nan)
 
 
-# -- switching ----------------------------------------------------------------------------------
+# -- switching -----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize('new', KINDS)
@@ -294,7 +294,7 @@ def test_the_order_of_names_does_not_matter():
         np.testing.assert_array_equal(snapshot(a, now), snapshot(b, now))
 
 
-# -- what is refused ----------------------------------------------------------------------------
+# -- what is refused -----------------------------------------------------------------------------------
 
 REFUSED = {
     'no joint': ({'joint_names': ()}, 'joint_names is empty'),
@@ -443,7 +443,7 @@ def test_a_robot_beyond_its_limit_may_come_back_but_go_no_farther():
         reference.accept(JointTrajectory(('joint_2',), [1.0, 2.0], [[3.19], [3.0]]), 0.0, beyond)
 
 
-# -- whatever comes -----------------------------------------------------------------------------
+# -- whatever comes ------------------------------------------------------------------------------------
 
 
 @st.composite
@@ -491,7 +491,7 @@ def test_any_sequence_is_refused_or_stays_finite_and_inside_the_limits(sequence,
         q = snapshot(reference, now)[0]
 
 
-# -- memory -------------------------------------------------------------------------------------
+# -- memory --------------------------------------------------------------------------------------------
 
 
 def test_sampling_again_is_bit_identical():

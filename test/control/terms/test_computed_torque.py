@@ -26,7 +26,8 @@ def test_a_continuous_joint_goes_the_short_way_round():
     q, q_d = np.zeros(6), np.zeros(6)
     q[5], q_d[5] = 3.0, -3.0
     ones = np.ones(6)
-    torque = ComputedTorque(robot, ones, ones, with_gravity=True).torque(term_inputs(robot, q, 0 * q, q_d, 0 * q))
+    state = term_inputs(robot, q, 0 * q, q_d, 0 * q)
+    torque = ComputedTorque(robot, ones, ones, with_gravity=True).torque(state)
     assert robot.mass_matrix(q)[5] @ np.linalg.solve(robot.mass_matrix(q), torque) > 0
 
 
