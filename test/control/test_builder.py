@@ -145,14 +145,14 @@ def test_a_limit_reaches_the_limits(planar, name, value, expected):
     np.testing.assert_array_equal(getattr(limits, name), expected)
 
 
-def test_another_effort_limit_brings_ten_of_it_per_second_unless_a_rate_is_given(planar):
+def test_another_effort_limit_gives_ten_times_it_per_second_unless_a_rate_is_given(planar):
     limits = configured(planar, limits_effort=[20.0, 10.0]).limits
     np.testing.assert_array_equal(limits.effort_rate, [200.0, 100.0])
     limits = configured(planar, limits_effort=[20.0, 10.0], limits_effort_rate=5.0).limits
     np.testing.assert_array_equal(limits.effort_rate, [5.0, 5.0])
 
 
-def test_the_rate_of_the_robot_file_counts_whatever_the_effort_limit_is():
+def test_the_rate_of_the_robot_file_applies_with_any_effort_limit():
     limits = configured(robot_named('pendubot'), limits_effort=[1.0, 0.0]).limits
     assert limits.effort_rate[0] == 310.0
 
@@ -220,7 +220,7 @@ def test_a_payload_with_three_numbers_has_principal_axes(planar):
 
 
 @pytest.mark.parametrize('count', [0, 1, 2, 4, 5, 7, 9])
-def test_another_number_of_numbers_is_no_inertia(count):
+def test_an_inertia_has_three_or_six_numbers(count):
     with pytest.raises(InputError, match=rf'payload\.tip\.inertia has {count} numbers.*xx yy zz xy xz yz'):
         payloads_of(Settings(payload_tip_mass=2.0, payload_tip_inertia=[0.1] * count))
 
@@ -234,12 +234,12 @@ def test_another_number_of_numbers_is_no_inertia(count):
         {'payload.tip.mass': -1.0},
     ],
 )
-def test_a_body_that_cannot_be_is_refused(wrong):
+def test_an_impossible_body_is_refused(wrong):
     with pytest.raises(InputError):
         payloads_of(Settings(**{'payload.tip.mass': 2.0, **wrong}))
 
 
-def test_every_frame_may_carry_and_no_mass_is_no_payload():
+def test_every_frame_may_have_a_payload_and_no_mass_is_none():
     settings = Settings(payload_right_hand_mass=1.5, payload_left_hand_com=[1.0, 0.0, 0.0])
     assert [(p.frame, p.mass) for p in payloads_of(settings)] == [('right_hand', 1.5)]
     both = settings.replace(payload_left_hand_mass=0.5)

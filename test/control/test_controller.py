@@ -341,7 +341,7 @@ def test_settings_that_are_changed_and_restored_leave_no_difference():
     for settings in (stiff, usual):
         assert loop.step(settings=settings).refused == []
         other.step()
-    moving(loop, 200), moving(other, 200)  # until the rate limit has forgotten the stiffer torque
+    moving(loop, 200), moving(other, 200)  # until the rate limit no longer shows the stiffer torque
     np.testing.assert_array_equal(moving(loop), moving(other))
 
 
@@ -440,7 +440,7 @@ def test_settings_that_are_not_live_are_refused_in_a_step():
 # -- what must not move the arm ------------------------------------------------------------------------
 
 
-def test_a_trajectory_is_forgotten_at_disable_and_enable_holds_the_present_position():
+def test_a_trajectory_is_discarded_at_disable_and_enable_holds_the_present_position():
     loop = Harness(terms=('computed_torque',)).start()
     goal = np.array([loop.q, loop.q + 1.0])
     loop.step(trajectory=JointTrajectory(loop.robot.joint_names, np.array([0.0, 5.0]), goal))

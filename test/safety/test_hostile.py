@@ -67,7 +67,7 @@ def controller_of(name, policy):
 
 
 class Adversary:
-    """Makes inputs: a robot that behaves, spoilt in the way that the scene says."""
+    """Makes inputs of a robot that works, with the errors of one scene."""
 
     def __init__(self, name):
         self.robot = robot_named(name)
@@ -232,7 +232,7 @@ WORDS = [name.removeprefix('do_') for name in vars(Adversary) if name.startswith
 
 
 class Monitor:
-    """Judges every step by what went in and what came out."""
+    """Checks every step by its inputs and outputs."""
 
     def __init__(self, controller, policy):
         robot = controller.robot
@@ -252,7 +252,7 @@ class Monitor:
         self.mode, self.fault = Mode.DISABLED, None
         self.pressed = False
 
-    def judge(self, inputs, outputs):
+    def check(self, inputs, outputs):
         now = inputs.time if isfinite(inputs.time) else self.time
         stamped = self.follow_samples(inputs, now)
         stale = self.is_stale(now, inputs.clock)
@@ -379,10 +379,10 @@ def same(one, other):
     assert (one.mode, one.fault, one.refused) == (other.mode, other.fault, other.refused)
 
 
-def run(name, policy, scenes, with_twin=True):
-    """One script; with a twin that gets the same inputs and must give the same bits."""
+def run(name, policy, scenes, with_copy=True):
+    """One script; with a second controller that gets the same inputs and must give the same bits."""
     controller = controller_of(name, policy)
-    twin = controller_of(name, policy) if with_twin else None
+    copy = controller_of(name, policy) if with_copy else None
     adversary, monitor = Adversary(name), Monitor(controller, policy)
     steps = driving = 0
     usual, is_changed = controller.settings, False
@@ -392,9 +392,9 @@ def run(name, policy, scenes, with_twin=True):
                 inputs.settings = usual
             is_changed = False
             outputs = controller.step(inputs)
-            monitor.judge(inputs, outputs)
-            if twin is not None:
-                same(outputs, twin.step(inputs))
+            monitor.check(inputs, outputs)
+            if copy is not None:
+                same(outputs, copy.step(inputs))
             driving += outputs.mode in DRIVING
             adversary.stopping = outputs.mode in (Mode.STOPPING, Mode.FAULT)
             steps += 1
@@ -424,7 +424,7 @@ def campaign(name, policy, examples):
         scenes = [('recover', 0)]
         for scene, dice in script:
             scenes += [(scene, dice), ('wait', dice), ('recover', dice)]
-        counted[:] += run(name, policy, scenes, with_twin=script[0][1] % 3 == 0)
+        counted[:] += run(name, policy, scenes, with_copy=script[0][1] % 3 == 0)
 
     play()
     return counted
@@ -445,7 +445,7 @@ def test_no_input_of_a_hundred_thousand_breaks_a_promise():
 
 
 def greedy(method):
-    """A mutant of a method of TorqueController that is always told to enable."""
+    """A mutant of a method of TorqueController that always has a request to enable."""
     return lambda self, inputs, *rest: method(self, replace(inputs, enable=True), *rest)
 
 

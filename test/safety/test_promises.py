@@ -94,7 +94,7 @@ def test_p2_no_limit_can_be_set_above_the_urdf():
     assert loop.controller.limits.effort.tolist() == peak
 
 
-def test_p2_volts_stay_within_the_supply_whatever_the_speed():
+def test_p2_volts_stay_within_the_supply_at_any_speed():
     loop = Harness('pendubot', ramp_time=0.0)
     constant_term(loop, np.array([1e6, 0.0]))
     loop.step(enable=True)
@@ -239,7 +239,7 @@ def test_p4_a_stamp_that_stands_still_is_no_new_state():
     assert loop.fault == 'state'
 
 
-def test_p4_an_arrival_in_the_future_does_not_keep_a_state_young():
+def test_p4_an_arrival_in_the_future_does_not_keep_a_state_fresh():
     loop = Harness().start()
     loop.step([loop.sample(stamp=0.0, arrival=1e300)])
     loop.run(0.102, samples=[])

@@ -11,7 +11,7 @@ from krang_dynamics.control.terms.computed_torque import ComputedTorque, gains
 
 
 def test_computed_torque_makes_the_error_obey_its_gains():
-    """e'' + Kd e' + Kp e = 0, whatever the state: the forward dynamics are cancelled."""
+    """e'' + Kd e' + Kp e = 0, in any state: the forward dynamics are cancelled."""
     robot = robot_named('krang')
     q, v, q_d = states(1, 17)[:, 0]
     v_d, a_d = 0.1 * q_d, 0.2 * q_d

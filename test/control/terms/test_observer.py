@@ -1,4 +1,4 @@
-"""The momentum observer: estimate of the external torque, contact, collision. Krang's loop has it in motion."""
+"""The momentum observer: estimate of the external torque, contact and collision."""
 
 import numpy as np
 import pytest
