@@ -93,7 +93,7 @@ def test_p1_p2_and_p3_hold_through_every_stop(name, policy, blind):
     assert (np.abs(np.diff(torque, axis=0)) <= limits.stop_rate * PERIOD + ROUNDING).all()
 
 
-@pytest.mark.parametrize('way', [0, 1])
+@pytest.mark.parametrize('way', [0, pytest.param(1, marks=pytest.mark.long)])
 @pytest.mark.parametrize('name', ARMS)
 def test_lower_brings_the_hands_down_slowly_and_then_sends_nothing(name, way):
     loop = in_full_motion(name, 'lower', way)

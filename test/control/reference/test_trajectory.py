@@ -470,25 +470,29 @@ def anything(draw):
     return JointTrajectory(tuple(names), times, positions, velocities, accelerations, rows())
 
 
-@settings(deadline=None, max_examples=400)
-@given(st.lists(anything(), min_size=1, max_size=4), st.floats(0, 5))
-def test_any_sequence_is_refused_or_stays_finite_and_inside_the_limits(sequence, pause):
-    reference, now, q = Reference(ARM), 0.0, ARM.home
-    for each in sequence:
-        before = snapshot(reference, now)
-        try:
-            reference.accept(each, now, q)
-        except kd.KrangError:
-            np.testing.assert_array_equal(snapshot(reference, now), before)
-        spans = [end for end in (reference.end_time - now, 5.0) if np.isfinite(end)]
-        for t in np.concatenate([now + np.linspace(-0.1, 1.1, 41) * span for span in spans]):
-            values = snapshot(reference, t)
-            assert np.isfinite(values).all()
-            assert (values[0] <= ARM.upper + 1e-8).all()
-            assert (values[0] >= ARM.lower - 1e-8).all()
-            assert (np.abs(values[1]) <= ARM.velocity_limits + 1e-8).all()
-        now += pause
-        q = snapshot(reference, now)[0]
+@pytest.mark.parametrize('count', [80, pytest.param(400, marks=pytest.mark.long)])
+def test_any_sequence_is_refused_or_stays_finite_and_inside_the_limits(count):
+    @settings(deadline=None, max_examples=count)
+    @given(st.lists(anything(), min_size=1, max_size=4), st.floats(0, 5))
+    def check(sequence, pause):
+        reference, now, q = Reference(ARM), 0.0, ARM.home
+        for each in sequence:
+            before = snapshot(reference, now)
+            try:
+                reference.accept(each, now, q)
+            except kd.KrangError:
+                np.testing.assert_array_equal(snapshot(reference, now), before)
+            spans = [end for end in (reference.end_time - now, 5.0) if np.isfinite(end)]
+            for t in np.concatenate([now + np.linspace(-0.1, 1.1, 41) * span for span in spans]):
+                values = snapshot(reference, t)
+                assert np.isfinite(values).all()
+                assert (values[0] <= ARM.upper + 1e-8).all()
+                assert (values[0] >= ARM.lower - 1e-8).all()
+                assert (np.abs(values[1]) <= ARM.velocity_limits + 1e-8).all()
+            now += pause
+            q = snapshot(reference, now)[0]
+
+    check()
 
 
 # -- memory --------------------------------------------------------------------------------------------
