@@ -107,7 +107,7 @@ def test_a_clock_that_is_no_number_makes_samples_old(buffer, now, clock):
     assert buffer.stale(now, clock, TIMEOUT) is not None
 
 
-def test_forgotten_stamps_let_one_earlier_sample_in(buffer):
+def test_after_discarded_stamps_one_earlier_sample_is_accepted(buffer):
     take(buffer, [1.0, 1.0, 1.0])
     buffer.reset_stamps()
     take(buffer, [2.0, 2.0, 2.0], stamp=CLOCK - 500.0)
@@ -115,7 +115,7 @@ def test_forgotten_stamps_let_one_earlier_sample_in(buffer):
     assert buffer.q.tolist() == [2.0, 2.0, 2.0]
 
 
-def test_a_missing_velocity_is_an_error_unless_told_otherwise(buffer):
+def test_a_missing_velocity_is_an_error_by_default(buffer):
     assert 'velocity is missing' in take(buffer, [1.0, 1.0, 1.0], velocity=[])
     assert 'velocity is missing' in take(buffer, [1.0, 1.0, 1.0], velocity=[0.0, np.nan, 0.0])
 
@@ -140,7 +140,7 @@ def test_effort_is_not_kept_from_an_older_message(buffer):
     assert np.isnan(buffer.effort).all()
 
 
-def test_memory_does_not_grow_with_the_names_that_invalid_invents(buffer):
+def test_memory_does_not_grow_with_invalid_names(buffer):
     for k in range(10 * MOST_LISTS):
         take(buffer, [1.0], names=(f'invalid_{k}',))
     assert len(buffer._maps) <= MOST_LISTS
