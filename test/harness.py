@@ -35,9 +35,7 @@ class Harness:
     every command; `delay` is the number of periods by which commands are late.
     """
 
-    def __init__(
-        self, robot='planar_2r', terms=('gravity',), plant=None, ramp_time=0.1, delay=0, **settings
-    ):
+    def __init__(self, robot='planar_2r', terms=('gravity',), plant=None, ramp_time=0.1, delay=0, **settings):
         self.robot = robot_named(robot) if isinstance(robot, str) else robot
         self.session = Session(self.robot, Settings(terms=terms, ramp_time=ramp_time, **settings))
         self.session.activate()

@@ -5,6 +5,7 @@ from typing import Any
 
 from ..robot.library import load_robot
 from ..robot.sanity_report import report
+from ..safety.stop_policies import stop_policy
 from .arguments import ROBOT, command_parser
 
 
@@ -20,5 +21,7 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
 
 
 def run(options: argparse.Namespace) -> int:
-    print(report(load_robot(options.robot)))
+    robot = load_robot(options.robot)
+    stop_policy(robot.config.stop.policy)  # refuses an unknown name
+    print(report(robot))
     return 0

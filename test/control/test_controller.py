@@ -1,96 +1,121 @@
-"""The controller's inputs beyond states: payloads, gravity, limits, references."""
+"""The controller: inputs beyond states, changes of settings, references, and what must not move the robot."""
 
 import numpy as np
 import pytest
+from harness import PERIOD, Harness, closed_loop, robot_named
 
 import krang_dynamics as kd
 from krang_dynamics.control.controller import Inputs, TorqueController
 from krang_dynamics.control.reference.trajectory import JointTrajectory
 from krang_dynamics.control.settings import Settings
+from krang_dynamics.control.terms.wrench import FADE, WrenchSample
 from krang_dynamics.robot.payload import Payload
 from krang_dynamics.safety.joint_buffer import JointSamples
 from krang_dynamics.safety.modes import Mode
 
+TERMS = ('gravity', 'damping', 'computed_torque', 'wrench', 'observer')
+TIP = {'wrench_tip_convention': 'applied_by_robot', 'wrench_tip_max_force': 50.0}
+PUSH = np.array([8.0, 0.0, -15.0, 0.0, 1.0, 0.0])  # at the tip, in its axes [N, N m]
 DUMBBELL = Payload('tip', 2.0, np.array([0.0, 0.0, 0.1]), np.eye(3) * 0.01)
+ONE_KIND = 1e-12  # relative, of torques that are computed in two ways
 
 
-class Bench:
-    """A robot that stands still in its home, and a clock that goes on by a millisecond a step."""
-
-    def __init__(self, name='planar_2r', **settings):
-        self.robot = kd.load_robot(name)
-        self.controller = TorqueController(
-            self.robot, Settings(**{'terms': ('gravity',), 'ramp_time': 0.0} | settings)
-        )
-        self.time = 50.0
-        self.step(enable=True)
-
-    def step(self, q=None, **inputs):
-        self.time += 1e-3
-        q = self.robot.home if q is None else q
-        sample = JointSamples(
-            self.robot.joint_names, q, np.zeros(self.robot.nv), np.zeros(self.robot.nv), self.time, self.time
-        )
-        return self.controller.step(Inputs(self.time, self.time, [sample], **inputs))
-
-    def settled(self, **inputs):
-        """The torque once the rate limit has let it through."""
-        self.step(**inputs)
-        for _ in range(300):
-            outputs = self.step()
-        return outputs.torque
+def standing(robot='planar_2r', **settings):
+    """An enabled controller of a robot that stands still at home."""
+    loop = Harness(robot, **{'ramp_time': 0.0, **settings})
+    loop.step(enable=True)
+    return loop
 
 
-def test_a_payload_is_carried_and_taken_off_without_a_trace():
-    bench = Bench()
-    empty = bench.settled()
-    loaded = bench.settled(payloads=[DUMBBELL])
-    expected = bench.robot.with_payload('tip', 2.0, (0, 0, 0.1), np.eye(3) * 0.01)
-    np.testing.assert_allclose(loaded, expected.gravity_torque(bench.robot.home), rtol=1e-12)
-    np.testing.assert_array_equal(bench.settled(payloads=[]), empty)
+def settled(loop, **inputs):
+    """The torque when the rate limit no longer matters."""
+    loop.step(**inputs)
+    return loop.run(0.3)[-1].torque
 
 
-def test_a_payload_that_nobody_can_carry_is_refused_and_nothing_changes():
-    bench = Bench()
-    before = bench.settled()
+def torques(outputs):
+    """Commands (K, n) of those steps that sent one."""
+    return np.array([o.torque for o in outputs if o.torque is not None])
+
+
+def busy(**settings):
+    """An active two-link arm with every term that has live parameters."""
+    usual = {'terms': TERMS, 'ramp_time': 0.0, 'damping': 1.0, 'gains_bandwidth': 5.0, **TIP}
+    return Harness(**{**usual, **settings}).start()
+
+
+def wrench(loop, arrival=None):
+    return WrenchSample('tip', 'tip', PUSH, loop.time if arrival is None else arrival)
+
+
+def moving(loop, count=20):
+    """Steps along a smooth path with a wrench; all outputs."""
+    home, out = loop.robot.home, []
+    for _ in range(count):
+        phase = 3.0 * loop.time + np.arange(loop.robot.nv)
+        loop.q, loop.v = home + 0.02 * np.sin(phase), 0.06 * np.cos(phase)
+        outputs = loop.step(wrenches=[wrench(loop)])
+        assert outputs.refused == []
+        out.append(np.concatenate([outputs.torque, outputs.command, *outputs.terms.values()]))
+    return np.array(out)
+
+
+def changed(loop, **changes):
+    """The settings of a controller with some changes."""
+    return loop.settings.replace(**changes)
+
+
+def refusal(loop, **inputs):
+    """Why a change was refused, in a step without a fault."""
+    outputs = loop.step(**inputs)
+    assert outputs.fault is None
+    (reason,) = outputs.refused
+    return reason
+
+
+# -- payloads, gravity and outputs ---------------------------------------------------------------------
+
+
+def test_a_payload_is_compensated_and_removed_exactly():
+    loop = standing()
+    empty = settled(loop)
+    loaded = settled(loop, payloads=[DUMBBELL])
+    expected = loop.robot.with_payload('tip', 2.0, (0, 0, 0.1), np.eye(3) * 0.01)
+    np.testing.assert_allclose(loaded, expected.gravity_torque(loop.robot.home), rtol=1e-12)
+    np.testing.assert_array_equal(settled(loop, payloads=[]), empty)
+
+
+def test_a_payload_at_an_unknown_frame_is_refused_and_nothing_changes():
+    loop = standing()
+    before = settled(loop)
     unknown = Payload('nowhere', 1.0, np.zeros(3), np.zeros((3, 3)))
-    assert 'nowhere' in bench.step(payloads=[unknown]).refused[0]
-    np.testing.assert_array_equal(bench.settled(), before)
+    assert 'nowhere' in loop.step(payloads=[unknown]).refused[0]
+    np.testing.assert_array_equal(settled(loop), before)
 
 
-def test_measured_gravity_turns_the_torque_and_outlives_a_payload():
-    bench = Bench()
+def test_measured_gravity_is_used_and_survives_a_payload():
+    loop = standing()
     sideways = np.array([-9.81, 0.0, 0.0])
-    tilted = bench.settled(gravity=sideways)
+    tilted = settled(loop, gravity=sideways)
     np.testing.assert_allclose(
-        tilted, bench.robot.with_gravity(sideways).gravity_torque(bench.robot.home), rtol=1e-12
+        tilted, loop.robot.with_gravity(sideways).gravity_torque(loop.robot.home), rtol=1e-12
     )
-    bench.settled(payloads=[DUMBBELL])
-    np.testing.assert_array_equal(bench.settled(payloads=[]), tilted)
+    settled(loop, payloads=[DUMBBELL])
+    np.testing.assert_array_equal(settled(loop, payloads=[]), tilted)
 
 
-def test_limits_change_together_or_not_at_all():
-    bench = Bench()
-    refused = bench.step(
-        limits={'effort': np.array([10.0, 10.0]), 'velocity': np.array([1.0, np.nan])}
-    ).refused
-    assert 'velocity' in refused[0]
-    assert bench.settled()[0] > 10
-    assert bench.settled(limits={'effort': np.array([10.0, 10.0])})[0] == 10.0
-
-
-def test_a_trajectory_is_refused_with_its_reason_and_the_robot_goes_on_holding():
-    bench = Bench(terms=('computed_torque',))
+def test_a_refused_trajectory_has_a_reason_and_the_robot_keeps_its_position():
+    loop = standing(terms=('computed_torque',))
     far = JointTrajectory(('joint_1',), np.array([0.0, 1.0]), np.array([[3.0], [2.0]]))
-    outputs = bench.step(trajectory=far)
+    outputs = loop.step(trajectory=far)
     assert 'farther than' in outputs.refused[0]
     assert outputs.mode is Mode.ACTIVE
 
 
 def test_each_term_is_reported_by_itself_and_they_add_up():
-    bench = Bench(terms=('gravity', 'damping', 'computed_torque'), damping=2.0)
-    bench.settled()
-    outputs = bench.step()
+    loop = standing(terms=('gravity', 'damping', 'computed_torque'), damping=2.0)
+    settled(loop)
+    outputs = loop.step()
     assert list(outputs.terms) == ['gravity', 'damping', 'computed_torque']
     np.testing.assert_allclose(sum(outputs.terms.values()), outputs.torque, atol=1e-12)
 
@@ -98,12 +123,407 @@ def test_each_term_is_reported_by_itself_and_they_add_up():
 @pytest.mark.parametrize(
     ('name', 'unit'), [('krang', 'current'), ('pendubot', 'voltage'), ('otbot', 'torque')]
 )
-def test_the_drivers_get_their_own_unit_and_order(name, unit):
-    joints = tuple(reversed(TorqueController(kd.load_robot(name), Settings(('gravity',))).command_joints))
-    bench = Bench(name, command_joints=joints)
-    bench.settled()
-    outputs = bench.step()
-    assert bench.robot.config.command_unit == unit
-    expected = bench.robot.motor_command(outputs.torque, np.zeros(bench.robot.nv))
-    rows = [bench.robot.joint_names.index(joint) for joint in joints]
+def test_commands_have_the_unit_and_order_of_the_drivers(name, unit):
+    joints = tuple(reversed(TorqueController(robot_named(name), Settings()).command_joints))
+    loop = standing(name, command_joints=joints)
+    settled(loop)
+    outputs = loop.step()
+    assert loop.robot.config.command_unit == unit
+    expected = loop.robot.motor_command(outputs.torque, np.zeros(loop.robot.nv))
+    rows = [loop.robot.joint_names.index(joint) for joint in joints]
     np.testing.assert_allclose(outputs.command, expected[rows])
+
+
+# -- changes of the settings ---------------------------------------------------------------------------
+
+
+def test_inputs_without_a_change_have_no_new_settings():
+    present = Settings()
+    assert Inputs(0.0, 0.0).settings_after(present) is None
+    requests = {'enable': True, 'clear_fault': True, 'deadman': True, 'other_publisher': True}
+    assert Inputs(0.0, 0.0, **requests).settings_after(present) is None
+
+
+def test_settings_limits_payloads_and_gravity_are_one_change():
+    after = Inputs(
+        0.0, 0.0, settings=Settings(damping=2.0), limits={'effort': 5.0}, payloads=[DUMBBELL],
+        gravity=np.array([0.0, 1.0, -9.0]),
+    ).settings_after(Settings(payload_tip_mass=9.0, ramp_time=0.3))  # fmt: skip
+    assert after == Settings(
+        damping=2.0, limits_effort=5.0, gravity=[0.0, 1.0, -9.0], payload_tip_mass=2.0,
+        payload_tip_com=[0.0, 0.0, 0.1], payload_tip_inertia=[0.01, 0.01, 0.01, 0.0, 0.0, 0.0],
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize('inputs', [{'payloads': []}, {'limits': {}}, {'settings': Settings()}])
+def test_an_empty_change_is_one_too(inputs):
+    assert Inputs(0.0, 0.0, **inputs).settings_after(Settings()) == Settings()
+
+
+# -- changes that take effect --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ('gains', 'kp', 'kd'),
+    [
+        ({'gains_bandwidth': 12.0}, [144.0, 144.0], [24.0, 24.0]),
+        ({'gains_damping_ratio': 0.5}, [25.0, 25.0], [5.0, 5.0]),
+        ({'gains_kp': [9.0, 16.0], 'gains_kd': [3.0, 4.0]}, [9.0, 16.0], [3.0, 4.0]),
+    ],
+)
+def test_new_gains_act_from_the_step_that_sets_them(gains, kp, kd):
+    loop = Harness(terms=('computed_torque',), gains_bandwidth=5.0).start()
+    held = loop.q
+    loop.q, loop.v = held + np.array([0.02, -0.03]), np.array([0.1, 0.2])
+    outputs = loop.step(settings=changed(loop, **gains))
+    assert outputs.refused == []
+    acceleration = kp * (held - loop.q) - np.array(kd) * loop.v
+    expected = loop.robot.inverse_dynamics(loop.q, loop.v, acceleration)
+    np.testing.assert_allclose(outputs.terms['computed_torque'], expected, rtol=ONE_KIND)
+
+
+def test_new_damping_acts_from_the_step_that_sets_it():
+    loop = Harness(terms=('gravity', 'damping'), damping=1.0).start()
+    loop.v = np.array([0.5, -0.25])
+    np.testing.assert_array_equal(loop.step().terms['damping'], [-0.5, 0.25])
+    outputs = loop.step(settings=changed(loop, damping=np.array([4.0, 8.0])))
+    np.testing.assert_array_equal(outputs.terms['damping'], [-2.0, 2.0])
+
+
+def test_a_stiffer_controller_follows_with_its_new_gains():
+    """The error obeys e'' + 2 w e' + w^2 e = 0 before and after the change, in closed loop."""
+    settings = {'terms': ('computed_torque',), 'gains_bandwidth': 3.0}
+    loop = closed_loop('pinocchio', 'planar_2r', friction=False, **settings)
+    for bandwidth in (3.0, 9.0):
+        step = 0.01 * np.array([1.0, -1.0])
+        goal = loop.plant.q + step
+        there = JointTrajectory(loop.robot.joint_names, np.zeros(1), goal[None])
+        begin = len(loop.history)
+        loop.step(trajectory=there, settings=changed(loop, gains_bandwidth=bandwidth))
+        assert loop.outputs.refused == []
+        loop.run(5 / bandwidth)
+        times, path = (x[begin:] for x in loop.path())
+        decay = bandwidth * (times - times[0])
+        expected = goal - np.outer((1 + decay) * np.exp(-decay), step)
+        assert np.abs(path - expected).max() <= 0.03 * 0.01
+
+
+def pushed_observer(gain):
+    """A standing arm whose motors push with a wrench: the surroundings must push back."""
+    loop = Harness(
+        terms=('gravity', 'wrench', 'observer'), observer_gain=gain, observer_collision=1e3, **TIP
+    ).start()
+    push = loop.robot.wrench_to_torque(loop.q, {'tip': PUSH}, reference='local')
+    return loop, loop.controller.terms[2], -push
+
+
+def estimates(loop, observer, duration):
+    out = []
+    for _ in range(round(duration / PERIOD)):
+        loop.step(wrenches=[wrench(loop)])
+        out.append(observer.external)
+    return np.array(out)
+
+
+def test_another_gain_of_the_observer_continues_from_the_present_estimate():
+    loop, observer, external = pushed_observer(gain=4.0)
+    estimates(loop, observer, 0.3)
+    before = observer.external.copy()
+    assert (np.abs(before) < 0.8 * np.abs(external)).all()
+    loop.step(wrenches=[wrench(loop)], settings=changed(loop, observer_gain=40.0))
+    np.testing.assert_allclose(observer.external, before, rtol=1e-9)
+    path = estimates(loop, observer, 0.1)
+    decay = np.exp(-40.0 * PERIOD * np.arange(1, len(path) + 1))
+    expected = external + np.outer(decay, before - external)
+    np.testing.assert_allclose(path, expected, atol=0.05 * np.abs(external).max())
+
+
+def test_thresholds_and_reaction_of_the_observer_change():
+    loop, observer, external = pushed_observer(gain=20.0)
+    estimates(loop, observer, 0.5)
+    largest = np.abs(external).max()
+    assert loop.outputs.contact == 'contact'
+    loop.step(wrenches=[wrench(loop)], settings=changed(loop, observer_contact=2 * largest))
+    assert loop.outputs.contact == 'none'
+    stop = changed(loop, observer_collision=0.5 * largest, observer_reaction='stop')
+    loop.step(wrenches=[wrench(loop)], settings=stop)
+    loop.step(wrenches=[wrench(loop)])
+    assert loop.outputs.fault.kind == 'collision'
+
+
+@pytest.mark.parametrize(('timeout', 'faults'), [(0.05, True), (0.3, False)])
+def test_another_state_timeout_counts(timeout, faults):
+    loop = Harness(state_timeout=0.15).start()
+    loop.step(settings=changed(loop, state_timeout=timeout))
+    loop.run(0.1, samples=[])
+    assert (loop.outputs.fault is not None) == faults
+    if faults:
+        assert (loop.outputs.fault.kind, '0.05 s' in loop.outputs.fault.reason) == ('state', True)
+
+
+@pytest.mark.parametrize(('timeout', 'faults'), [(0.05, True), (0.3, False)])
+def test_another_deadman_timeout_counts(timeout, faults):
+    loop = Harness(deadman_required=True, deadman_timeout=0.15)
+    loop.step(enable=True, deadman=True)
+    loop.step(deadman=True, settings=changed(loop, deadman_timeout=timeout))
+    loop.run(0.1)
+    assert (loop.outputs.fault.kind == 'deadman') if faults else (loop.outputs.fault is None)
+
+
+@pytest.mark.parametrize(('before', 'after', 'faults'), [(None, 0.05, True), (0.05, None, False)])
+def test_another_reference_timeout_counts_for_a_set_point_that_is_followed(before, after, faults):
+    loop = Harness(terms=('computed_torque',), reference_timeout=before).start()
+    loop.step(trajectory=JointTrajectory(loop.robot.joint_names, np.zeros(1), loop.q[None]))
+    loop.step(settings=changed(loop, reference_timeout=after))
+    loop.run(0.1)
+    assert (loop.outputs.fault.kind == 'reference') if faults else (loop.outputs.fault is None)
+
+
+def test_another_wrench_timeout_counts():
+    silent = {}
+    for timeout in (0.05, 0.5):
+        loop = Harness(terms=('gravity', 'wrench'), wrench_timeout=0.2, **TIP).start()
+        loop.step(wrenches=[wrench(loop)])
+        loop.step(settings=changed(loop, wrench_timeout=timeout))
+        silent[timeout] = loop.run(0.05 + FADE + 0.01)[-1].terms['wrench']
+    assert not silent[0.05].any()
+    push = robot_named('planar_2r').wrench_to_torque(loop.q, {'tip': PUSH}, reference='local')
+    np.testing.assert_allclose(silent[0.5], push, rtol=ONE_KIND)
+
+
+def test_another_largest_force_counts_for_the_next_wrench():
+    loop = Harness(terms=('gravity', 'wrench'), **TIP).start()
+    before = loop.step(wrenches=[wrench(loop)]).terms['wrench']
+    force = np.linalg.norm(PUSH[:3])
+    half = changed(loop, wrench_tip_max_force=force / 2, wrench_tip_max_moment=0.0)
+    loop.step(settings=half)
+    after = loop.step(wrenches=[wrench(loop)]).terms['wrench']
+    shortened = np.concatenate([PUSH[:3] / 2, np.zeros(3)])
+    expected = loop.robot.wrench_to_torque(loop.q, {'tip': shortened}, reference='local')
+    np.testing.assert_allclose(after, expected, rtol=ONE_KIND)
+    assert (after != before).any()
+
+
+def test_another_ramp_time_counts_for_the_next_enable():
+    loop = Harness(ramp_time=0.1)
+    loop.step(settings=changed(loop, ramp_time=0.4))
+    loop.step(enable=True)
+    assert loop.run(0.35)[-1].mode is Mode.RAMPING
+    assert loop.run(0.1)[-1].mode is Mode.ACTIVE
+
+
+def test_another_ramp_time_counts_for_the_ramp_under_way_and_an_active_arm_is_not_lowered():
+    loop = Harness(ramp_time=10.0)
+    loop.step(enable=True)
+    loop.run(0.05)
+    loop.step(settings=changed(loop, ramp_time=0.0))
+    assert loop.outputs.mode is Mode.ACTIVE
+    loop.run(0.5)
+    held = loop.outputs.torque
+    loop.step(settings=changed(loop, ramp_time=30.0))
+    assert loop.outputs.mode is Mode.ACTIVE
+    np.testing.assert_array_equal(loop.run(0.1)[-1].torque, held)
+
+
+def test_settings_of_a_controller_that_is_disabled_act_once_it_is_enabled():
+    loop = Harness(terms=('gravity', 'damping'))
+    loop.step(settings=changed(loop, damping=3.0))
+    loop.start()
+    loop.v = np.array([0.5, 0.5])
+    np.testing.assert_array_equal(loop.step().terms['damping'], [-1.5, -1.5])
+
+
+def test_settings_that_are_changed_and_restored_leave_no_difference():
+    loop, other = busy(), busy()
+    usual = loop.controller.settings
+    timing = {'wrench_timeout': 0.4, 'ramp_time': 0.7, 'state_timeout': 0.2}
+    stiff = changed(loop, gains_bandwidth=20.0, damping=7.0, **timing)
+    for settings in (stiff, usual):
+        assert loop.step(settings=settings).refused == []
+        other.step()
+    moving(loop, 200), moving(other, 200)  # until the rate limit no longer shows the stiffer torque
+    np.testing.assert_array_equal(moving(loop), moving(other))
+
+
+def test_the_same_settings_again_change_no_bit():
+    loop, other = busy(), busy()
+    for _ in range(5):
+        assert loop.step(settings=changed(loop)).refused == []
+        other.step()
+    np.testing.assert_array_equal(moving(loop), moving(other))
+
+
+# -- changes are applied as a whole or not at all ------------------------------------------------------
+
+GOOD = {
+    'gravity': np.array([1.0, 0.0, -9.0]),
+    'payloads': [DUMBBELL],
+    'limits': {'effort': np.array([30.0, 20.0]), 'velocity': np.array([3.0, 3.0])},
+    'settings': {'gains_bandwidth': 9.0, 'damping': 5.0, 'ramp_time': 0.7, 'state_timeout': 0.5},
+}
+BAD = {
+    'gravity': [
+        [0.0, 0.0],
+        [0.0, 0.0, np.nan],
+        [0.0, 0.0, -31.0],
+        'down',
+    ],
+    'payloads': [
+        [Payload('nowhere', 1.0, np.zeros(3), np.zeros((3, 3)))],
+        [DUMBBELL, Payload('nowhere', 1.0, np.zeros(3), np.zeros((3, 3)))],
+        [Payload('tip', np.inf, np.zeros(3), np.zeros((3, 3)))],
+    ],
+    'limits': [
+        {'effort': [1.0]},
+        {'effort': [10.0, 10.0], 'velocity': [np.nan, 1.0]},
+        {'effort': [10.0, 10.0], 'effort_rate': [-1.0, 1.0]},
+        {'stop_rate': [1.0, 1.0]},
+        {'courage': [1.0, 1.0]},
+    ],
+    'settings': [
+        {'gains_kp': 1.0},
+        {'gains_kp': [1.0, 2.0, 3.0], 'gains_kd': 1.0},
+        {'damping': [1.0, 1.0, 1.0]},
+        {'wrench_tip_convention': None},
+        {'wrench_tip_convention': 'applied_on_robot'},
+        {'wrench_nowhere_convention': 'applied_by_robot'},
+        {'wrench_link_1_convention': 'applied_by_robot'},
+        {'payload_nowhere_mass': 1.0},
+        {'payload_tip_inertia': [1.0, 1.0, 9.0]},
+        {'limits_effort': [1.0]},
+        {'gravity': [20.0, 20.0, 20.0]},
+        {'terms': ('gravity',)},
+    ],
+}
+CASES = [(name, value) for name, values in BAD.items() for value in values]
+
+
+@pytest.mark.parametrize(('name', 'wrong'), CASES, ids=[f'{name}-{i}' for i, (name, _) in enumerate(CASES)])
+def test_a_change_with_one_invalid_part_changes_nothing(name, wrong):
+    loop, other = busy(), busy()
+    moving(loop), moving(other)
+    mixed = {**GOOD, name: {**GOOD['settings'], **wrong} if name == 'settings' else wrong}
+    if name == 'settings':  # the others would replace what is wrong
+        mixed = {key: value for key, value in mixed.items() if key == 'settings'}
+    settings = changed(loop, **mixed.pop('settings'))
+    assert refusal(loop, wrenches=[wrench(loop)], settings=settings, **mixed)
+    other.step(wrenches=[wrench(other)])
+    np.testing.assert_array_equal(moving(loop), moving(other))
+    assert loop.controller.settings == other.controller.settings
+    np.testing.assert_equal(vars(loop.controller.limits), vars(other.controller.limits))
+    assert loop.safety.ramp_time == other.safety.ramp_time
+    assert loop.controller.dynamics.robot.payloads == ()
+
+
+def test_all_four_together_take_effect():
+    loop = busy()
+    loop.q, loop.v = loop.robot.home, np.array([0.1, 0.1])
+    mixed = {**GOOD, 'settings': changed(loop, **GOOD['settings'])}
+    outputs = loop.step(**mixed)
+    assert outputs.refused == []
+    loaded = loop.robot.with_payload('tip', 2.0, [0.0, 0.0, 0.1], np.eye(3) * 0.01).with_gravity(
+        [1.0, 0, -9.0]
+    )
+    np.testing.assert_allclose(outputs.terms['gravity'], loaded.gravity_torque(loop.q), rtol=ONE_KIND)
+    np.testing.assert_allclose(outputs.terms['damping'], [-0.5, -0.5], rtol=ONE_KIND)
+    np.testing.assert_array_equal(loop.controller.limits.effort, [30.0, 20.0])
+    assert (loop.safety.ramp_time, loop.controller.settings.state_timeout) == (0.7, 0.5)
+
+
+def test_settings_that_are_not_live_are_refused_in_a_step():
+    loop = busy()
+    reason = refusal(loop, settings=changed(loop, stop_rate=50.0, damping=3.0))
+    assert reason == 'stop.rate cannot change while the controller runs; configure it again'
+    assert loop.settings.damping == 1.0
+
+
+# -- what must not move the arm ------------------------------------------------------------------------
+
+
+def test_a_trajectory_is_discarded_at_disable_and_enable_holds_the_present_position():
+    loop = Harness(terms=('computed_torque',)).start()
+    goal = np.array([loop.q, loop.q + 1.0])
+    loop.step(trajectory=JointTrajectory(loop.robot.joint_names, np.array([0.0, 5.0]), goal))
+    assert loop.outputs.refused == []
+    loop.run(0.01)
+    loop.step(enable=False)
+    loop.stop()
+    loop.q = loop.q + 0.3
+    loop.start()
+    np.testing.assert_allclose(loop.outputs.torque, loop.robot.gravity_torque(loop.q), atol=1e-6)
+
+
+def test_a_trajectory_while_disabled_is_refused():
+    loop = Harness(terms=('computed_torque',))
+    there = JointTrajectory(loop.robot.joint_names, np.zeros(1), loop.q[None])
+    assert 'enable it first' in loop.step(trajectory=there).refused[0]
+
+
+def test_a_wrench_that_came_before_enable_is_not_applied():
+    loop = Harness(terms=('wrench',), wrench_tip_convention='applied_by_robot', ramp_time=0.0)
+    loop.step(wrenches=[wrench(loop)])
+    loop.step(wrenches=[wrench(loop)], enable=True)
+    assert not torques(loop.run(0.1)).any()
+
+
+def test_a_wrench_from_the_future_fades_like_any_other():
+    loop = Harness(terms=('wrench',), wrench_tip_convention='applied_by_robot', ramp_time=0.0)
+    loop.step(enable=True)
+    loop.step(wrenches=[wrench(loop, arrival=1e300)])
+    assert loop.run(0.05)[-1].torque.any()
+    assert not loop.run(0.5)[-1].torque.any()
+
+
+@pytest.mark.parametrize(
+    'gravity', [[np.nan, 0, -9.81], [0, 0, np.inf], [0, 0, 1e9], [0, -9.81], 'down', [0, 0, 1e308]]
+)
+def test_an_impossible_gravity_is_refused_and_the_last_one_kept(gravity):
+    loop = Harness().start()
+    before = loop.outputs.torque
+    outputs = loop.step(gravity=gravity)
+    assert 'gravity' in outputs.refused[0]
+    assert outputs.torque.tolist() == before.tolist()
+    assert outputs.fault is None
+
+
+def test_a_measured_gravity_is_used():
+    loop = Harness().start()
+    loop.run(0.3, gravity=np.array([0.0, 0.0, 9.81]))
+    np.testing.assert_allclose(loop.outputs.torque, -loop.robot.gravity_torque(loop.q))
+
+
+@pytest.mark.parametrize(('policy', 'fine'), [('error', False), ('zero', True), ('differentiate', True)])
+def test_missing_velocities_are_treated_as_configured(policy, fine):
+    loop = Harness(missing_velocity=policy)
+    loop.step([loop.sample(velocity=[], stamp=loop.clock)], enable=True)
+    assert (loop.outputs.mode is Mode.RAMPING) == fine
+    if not fine:
+        assert 'velocity is missing' in loop.outputs.refused[0]
+
+
+# -- drivers' names ------------------------------------------------------------------------------------
+
+TWINS = [
+    {'name': 'm1', 'joint': 'joint_1', 'ratio': 30.0, 'share': 0.75, 'offset': 0.25},
+    {'name': 'm2', 'joint': 'joint_2', 'ratio': 4.0, 'sign': -1, 'offset': -0.5},
+    {'name': 'm3', 'joint': 'joint_1', 'ratio': 10.0, 'share': 0.25, 'sign': -1},
+]
+
+
+def test_states_by_driver_name_give_commands_by_driver_name():
+    robot = kd.load_robot('planar_2r', actuators=TWINS)
+    settings = Settings(ramp_time=0.0, command_joints=('m3', 'joint_2', 'm1'), limits_effort_rate=1e7)
+    controller = TorqueController(robot, settings)
+    assert controller.drivers.names == ('m3', 'm2', 'm1')
+    assert controller.command_joints == ('joint_1', 'joint_2')
+    q = np.array([0.75, -1.0])
+    positions = np.array([30.0 * (q[0] - 0.25), -4.0 * (q[1] + 0.5), -10.0 * q[0]])
+    for k in range(3):
+        now = 10.0 + k * PERIOD
+        state = JointSamples(('m1', 'm2', 'm3'), positions, np.zeros(3), np.zeros(3), now, now)
+        outputs = controller.step(Inputs(now, now, [state], enable=True if k == 0 else None))
+        assert outputs.refused == []
+    weight = robot.gravity_torque(q)
+    np.testing.assert_allclose(outputs.torque, weight, rtol=ONE_KIND)
+    shafts = [0.25 * weight[0] / -10.0, weight[1] / -4.0, 0.75 * weight[0] / 30.0]
+    np.testing.assert_allclose(outputs.command, shafts, rtol=ONE_KIND)

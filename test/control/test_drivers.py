@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from harness import robot_named
 from reference import pendubot
 from tools import states
 
@@ -26,7 +27,7 @@ TWINS = [
 ]
 
 
-def twins(unit='torque', **overrides):
+def arm_with_motors(unit='torque', **overrides):
     joint = {'driven': True, 'motor': MOTOR}
     joints = {'joint_1': joint, 'joint_2': joint}
     return kd.load_robot(
@@ -40,15 +41,15 @@ def message(names, position, velocity=None, effort=(), stamp=CLOCK):
 
 
 def reason(robot, sample):
-    """What the buffer says to a message that came through the drivers."""
+    """Why the buffer refuses a message that was translated by the drivers."""
     return JointBuffer(robot.joint_names).take(sample, NOW, CLOCK)
 
 
 # -- which drivers, in which order ---------------------------------------------------------------------
 
 
-def test_the_command_has_every_driver_of_every_joint_in_the_order_asked_for():
-    krang = kd.load_robot('krang')
+def test_the_command_has_every_driver_of_every_joint_in_the_order_given():
+    krang = robot_named('krang')
     assert Drivers(krang, ('waist', 'torso', *ARMS)).names == ('waist', 'torso', *ARMS)
     locked = Drivers(krang, ('torso', 'base_pitch', 'waist'))
     assert locked.names == ('torso', *WHEELS, 'waist')
@@ -57,14 +58,14 @@ def test_the_command_has_every_driver_of_every_joint_in_the_order_asked_for():
 
 
 def test_drivers_may_be_named_themselves_in_their_own_order():
-    drivers = Drivers(twins(), ('m3', 'joint_2', 'm1'))
+    drivers = Drivers(arm_with_motors(), ('m3', 'joint_2', 'm1'))
     assert drivers.names == ('m3', 'm2', 'm1')
     assert drivers.joints == ('joint_1', 'joint_2')
 
 
 def test_a_name_that_is_a_joint_and_another_joints_driver_means_the_joint():
     crossed = [{'name': 'joint_1', 'joint': 'joint_2'}, {'name': 'joint_2', 'joint': 'joint_1'}]
-    drivers = Drivers(twins(actuators=crossed), ('joint_1', 'joint_2'))
+    drivers = Drivers(arm_with_motors(actuators=crossed), ('joint_1', 'joint_2'))
     assert drivers.names == ('joint_2', 'joint_1')
     assert drivers.joints == ('joint_1', 'joint_2')
 
@@ -73,28 +74,28 @@ def test_a_name_that_is_a_joint_and_another_joints_driver_means_the_joint():
     ('names', 'words'),
     [
         (('joint_3',), "'joint_3'; did you mean .* Valid: joint_1, joint_2, m1, m2, m3"),
-        (('joint_1', 'joint_1'), "'joint_1' is there twice"),
-        (('m2', 'm2'), "'m2' is there twice"),
-        (('joint_1', 'm3'), "'m3' is there twice"),
-        (('m2', 'joint_2'), "'joint_2' is there twice"),
+        (('joint_1', 'joint_1'), "'joint_1' occurs twice"),
+        (('m2', 'm2'), "'m2' occurs twice"),
+        (('joint_1', 'm3'), "'m3' occurs twice"),
+        (('m2', 'joint_2'), "'joint_2' occurs twice"),
         (('m1', 'm2'), "'m3' is missing; joint 'joint_1' needs all"),
     ],
 )
-def test_a_list_that_cannot_be_meant_is_refused_with_what_is_possible(names, words):
+def test_an_invalid_list_is_refused_with_what_is_possible(names, words):
     with pytest.raises(InputError, match=words):
-        Drivers(twins(), names)
+        Drivers(arm_with_motors(), names)
 
 
 def test_passive_joints_have_no_driver():
     with pytest.raises(InputError, match='Valid: right_wheel, left_wheel, pivot'):
-        Drivers(kd.load_robot('otbot'), ('alpha',))
+        Drivers(robot_named('otbot'), ('alpha',))
 
 
 # -- commands ------------------------------------------------------------------------------------------
 
 
 def test_krang_takes_current_and_each_wheel_motor_half():
-    krang = kd.load_robot('krang')
+    krang = robot_named('krang')
     torque = np.linspace(-40, 40, 17)
     command = Drivers(krang, ('left_5', 'base_pitch', 'torso')).command(torque, np.zeros(17))
     half = torque[0] / 2 / (0.0847 * 15)
@@ -105,7 +106,7 @@ def test_krang_takes_current_and_each_wheel_motor_half():
 
 @pytest.mark.parametrize('name', kd.robots())
 def test_one_driver_per_joint_is_what_the_robot_itself_commands(name):
-    robot = kd.load_robot(name)
+    robot = robot_named(name)
     joints = tuple(a.joint for a in robot.config.actuators if a.name == a.joint)[::-1]
     rows = [robot.joint_names.index(joint) for joint in joints]
     torque, v = states(1, robot.nv, parts=2, reach=0.5)[:, 0]
@@ -115,7 +116,7 @@ def test_one_driver_per_joint_is_what_the_robot_itself_commands(name):
 
 
 def test_drivers_that_take_torque_give_the_power_of_the_joints():
-    drivers = Drivers(twins(), ('m3', 'm1', 'joint_2'))
+    drivers = Drivers(arm_with_motors(), ('m3', 'm1', 'joint_2'))
     torque, v = np.array([12.0, -5.0]), np.array([0.7, 1.1])
     command = drivers.command(torque, v)
     shaft_speed = np.array([-10.0 * v[0], 30.0 * v[0], -4.0 * v[1]])
@@ -123,7 +124,7 @@ def test_drivers_that_take_torque_give_the_power_of_the_joints():
 
 
 def test_volts_against_the_speed_are_not_shared():
-    drivers = Drivers(twins('voltage'), ('m1', 'm2', 'm3'))
+    drivers = Drivers(arm_with_motors('voltage'), ('m1', 'm2', 'm3'))
     torque, v = np.array([2.0, 1.0]), np.array([3.0, -4.0])
     volts = 2.0 / (0.05 * 20.0) * torque  # R / (k_t N) tau
     back = 0.04 * 20.0 * v  # k_v N v
@@ -132,7 +133,7 @@ def test_volts_against_the_speed_are_not_shared():
 
 
 def test_the_pendubots_volts_are_its_motor_equation_within_the_supply():
-    drivers = Drivers(kd.load_robot('pendubot'), ('arm',))
+    drivers = Drivers(robot_named('pendubot'), ('arm',))
     v = np.array([3.0, 1.0])
     assert drivers.command(np.array([0.2, 0.0]), v)[0] == pytest.approx(pendubot.volts(0.2, v), rel=1e-14)
     assert drivers.command(np.array([-9.0, 0.0]), v).tolist() == [-15.0]
@@ -144,13 +145,13 @@ def test_the_pendubots_volts_are_its_motor_equation_within_the_supply():
 @pytest.mark.parametrize('unit', ['torque', 'current', 'voltage'])
 @pytest.mark.parametrize('order', list(itertools.permutations(('m1', 'm2', 'm3'))))
 def test_torque_undoes_command(unit, order):
-    drivers = Drivers(twins(unit), order)
+    drivers = Drivers(arm_with_motors(unit), order)
     for torque, v in states(10, 2, parts=2).swapaxes(0, 1):
         np.testing.assert_allclose(drivers.torque(drivers.command(torque, v), v), torque, atol=1e-13)
 
 
 def test_joints_that_are_not_commanded_get_nothing():
-    krang = kd.load_robot('krang')
+    krang = robot_named('krang')
     drivers = Drivers(krang, ('waist', *ARMS))
     torque = np.linspace(1, 2, 17)
     given = drivers.torque(drivers.command(torque, np.ones(17)), np.ones(17))
@@ -159,15 +160,15 @@ def test_joints_that_are_not_commanded_get_nothing():
 
 
 @pytest.mark.parametrize('unit', ['torque', 'current', 'voltage'])
-@pytest.mark.parametrize('rubbish', [np.nan, np.inf, -np.inf, 1e308])
+@pytest.mark.parametrize('invalid', [np.nan, np.inf, -np.inf, 1e308])
 @np.errstate(all='ignore')
-def test_a_command_is_always_finite_and_rubbish_at_one_joint_leaves_the_others_alone(unit, rubbish):
-    drivers = Drivers(twins(unit), ('joint_1', 'joint_2'))
+def test_a_command_is_always_finite_and_an_invalid_torque_at_one_joint_changes_no_other(unit, invalid):
+    drivers = Drivers(arm_with_motors(unit), ('joint_1', 'joint_2'))
     good = drivers.command(np.array([1.0, 2.0]), np.zeros(2))
-    bad = drivers.command(np.array([rubbish, 2.0]), np.array([-rubbish, 0.0]))
+    bad = drivers.command(np.array([invalid, 2.0]), np.array([-invalid, 0.0]))
     assert np.isfinite(bad).all()
     assert bad[2] == good[2]
-    given = drivers.torque(np.array([np.nan, rubbish, good[2]]), np.zeros(2))
+    given = drivers.torque(np.array([np.nan, invalid, good[2]]), np.zeros(2))
     assert given[1] == pytest.approx(2.0)
 
 
@@ -175,7 +176,7 @@ def test_a_command_is_always_finite_and_rubbish_at_one_joint_leaves_the_others_a
 
 
 def test_a_message_by_drivers_becomes_one_by_joints():
-    robot = twins()
+    robot = arm_with_motors()
     sample = message(
         ('m2', 'lamp', 'm3', 'm1'), [2.0, 7.0, 9.0, 15.0], [4.0, 7.0, 9.0, 30.0], [3.0, 7.0, 5.0, 2.0]
     )
@@ -191,18 +192,18 @@ def test_a_message_by_drivers_becomes_one_by_joints():
     assert buffer.extra == {'lamp'}
 
 
-def test_what_drivers_take_and_tell_is_one_torque():
-    """A driver that does as it is told reports the torque that was asked for."""
-    drivers = Drivers(twins(), ('m2', 'm3', 'm1'))
+def test_commanded_and_reported_torque_agree():
+    """A driver that gives the commanded torque reports it."""
+    drivers = Drivers(arm_with_motors(), ('m2', 'm3', 'm1'))
     torque, v = np.array([12.0, -5.0]), np.array([0.7, 1.1])
     command = drivers.command(torque, v)
-    told = drivers.joint_samples(message(drivers.names, np.zeros(3), effort=command))
-    assert told.names == ('joint_2', 'joint_1')
-    np.testing.assert_allclose(told.effort, torque[::-1], rtol=1e-14)
+    reported = drivers.joint_samples(message(drivers.names, np.zeros(3), effort=command))
+    assert reported.names == ('joint_2', 'joint_1')
+    np.testing.assert_allclose(reported.effort, torque[::-1], rtol=1e-14)
 
 
 def test_velocity_and_effort_may_be_empty_and_nan_stays_with_its_joint():
-    drivers = Drivers(twins(), ())
+    drivers = Drivers(arm_with_motors(), ())
     bare = drivers.joint_samples(message(('m1', 'm2', 'm3'), np.zeros(3), velocity=()))
     assert (len(bare.velocity), len(bare.effort)) == (0, 0)
     gaps = drivers.joint_samples(
@@ -214,7 +215,9 @@ def test_velocity_and_effort_may_be_empty_and_nan_stays_with_its_joint():
 
 
 def test_with_a_driver_missing_the_joint_is_known_but_not_its_effort():
-    joints = Drivers(twins(), ()).joint_samples(message(('m3', 'm2'), [10.0, 0.0], effort=[1.0, 1.0]))
+    joints = Drivers(arm_with_motors(), ()).joint_samples(
+        message(('m3', 'm2'), [10.0, 0.0], effort=[1.0, 1.0])
+    )
     assert joints.names == ('joint_1', 'joint_2')
     assert joints.position.tolist() == [-1.0, -0.5]
     np.testing.assert_array_equal(joints.effort, [np.nan, -4.0])
@@ -222,22 +225,22 @@ def test_with_a_driver_missing_the_joint_is_known_but_not_its_effort():
 
 def test_names_of_joints_stay_as_they_are():
     sample = message(('joint_2', 'joint_1'), [1.0, 2.0])
-    assert Drivers(twins(), ()).joint_samples(sample) is sample
+    assert Drivers(arm_with_motors(), ()).joint_samples(sample) is sample
 
 
 @pytest.mark.parametrize(
     ('names', 'words'),
     [
-        (('joint_1', 'm1', 'm2'), "'joint_1' comes twice"),
-        (('m3', 'joint_1'), "'joint_1' comes twice"),
-        (('m1', 'm2', 'm1'), "'m1' comes twice"),
-        (('m1', 'm3', 'm3'), "'m3' comes twice"),
-        (('lamp', 'lamp', 'm1'), "'lamp' comes twice"),
+        (('joint_1', 'm1', 'm2'), "'joint_1' occurs twice"),
+        (('m3', 'joint_1'), "'joint_1' occurs twice"),
+        (('m1', 'm2', 'm1'), "'m1' occurs twice"),
+        (('m1', 'm3', 'm3'), "'m3' occurs twice"),
+        (('lamp', 'lamp', 'm1'), "'lamp' occurs twice"),
     ],
 )
 def test_a_joint_that_comes_twice_is_refused(names, words):
     sample = message(names, np.zeros(len(names)))
-    assert words in reason(twins(), Drivers(twins(), ()).joint_samples(sample))
+    assert words in reason(arm_with_motors(), Drivers(arm_with_motors(), ()).joint_samples(sample))
 
 
 @pytest.mark.parametrize('field', ['position', 'velocity', 'effort'])
@@ -245,12 +248,12 @@ def test_a_joint_that_comes_twice_is_refused(names, words):
 def test_fields_of_wrong_length_are_still_refused(field, length):
     sample = message(('m1', 'm2', 'm3'), np.zeros(3), effort=np.zeros(3))
     sample = replace(sample, **{field: np.zeros(length)})
-    assert f'{length} ' in reason(twins(), Drivers(twins(), ()).joint_samples(sample))
+    assert f'{length} ' in reason(arm_with_motors(), Drivers(arm_with_motors(), ()).joint_samples(sample))
 
 
 @pytest.mark.parametrize('name', kd.robots())
-def test_where_drivers_speak_of_joints_the_message_itself_is_returned(name):
-    robot = kd.load_robot(name)
+def test_where_drivers_have_the_names_of_joints_the_message_itself_is_returned(name):
+    robot = robot_named(name)
     drivers = Drivers(robot, ())
     for names in (robot.joint_names, robot.actuated_joint_names, ('lamp',)):
         sample = message(names, np.zeros(len(names)))
@@ -258,7 +261,7 @@ def test_where_drivers_speak_of_joints_the_message_itself_is_returned(name):
 
 
 def test_the_wheel_motors_of_krang_do_not_feed_what_the_inertial_unit_feeds():
-    krang = kd.load_robot('krang')
+    krang = robot_named('krang')
     names = (*krang.joint_names[1:], *WHEELS)
     sample = Drivers(krang, ('base_pitch',)).joint_samples(message(names, np.ones(18)))
     buffer = JointBuffer(krang.joint_names)
@@ -271,7 +274,7 @@ def test_an_encoder_named_like_a_joint_that_the_inertial_unit_feeds_is_dropped()
     joints = {'joint_1': {'driven': True, 'state': 'imu'}, 'joint_2': {'driven': True}}
     plain = [{'name': 'joint_1', 'joint': 'joint_1'}, {'name': 'joint_2', 'joint': 'joint_2'}]
     imu = {'link': 'link_1', 'mount_rpy': [0.0, 0.0, 0.0], 'feeds': 'joint'}
-    drivers = Drivers(twins(joints=joints, actuators=plain, imu=imu), ('joint_1',))
+    drivers = Drivers(arm_with_motors(joints=joints, actuators=plain, imu=imu), ('joint_1',))
     sample = drivers.joint_samples(message(('joint_1', 'joint_2'), [1.0, 2.0], effort=[3.0, 4.0]))
     assert sample.names == ('joint_2',)
     assert (sample.position.tolist(), sample.effort.tolist()) == ([2.0], [4.0])
@@ -280,13 +283,13 @@ def test_an_encoder_named_like_a_joint_that_the_inertial_unit_feeds_is_dropped()
 
 
 def test_names_of_messages_may_change_at_any_time():
-    drivers, names = Drivers(twins(), ()), ['m1', 'm2']
+    drivers, names = Drivers(arm_with_motors(), ()), ['m1', 'm2']
     first = drivers.joint_samples(message(names, [30.0, 4.0]))
     names.reverse()
     second = drivers.joint_samples(message(names, [4.0, 30.0]))
     assert first.names == second.names[::-1] == ('joint_1', 'joint_2')
     assert first.position.tolist() == second.position.tolist()[::-1] == [1.25, -1.5]
     for i in range(3 * MOST_LISTS):
-        drivers.joint_samples(message(('m1', f'rubbish_{i}'), np.zeros(2)))
+        drivers.joint_samples(message(('m1', f'invalid_{i}'), np.zeros(2)))
     assert len(drivers._reader._translations) <= MOST_LISTS
     assert drivers.joint_samples(message(('m1', 'm2'), [30.0, 4.0])).position.tolist() == [1.25, -1.5]

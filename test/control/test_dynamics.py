@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from harness import robot_named
 from tools import states
 
 import krang_dynamics as kd
@@ -10,7 +11,7 @@ from krang_dynamics.control.dynamics import Dynamics
 
 @pytest.mark.parametrize('name', kd.robots())
 def test_the_pass_agrees_with_the_robot(name):
-    robot = kd.load_robot(name)
+    robot = robot_named(name)
     dynamics = Dynamics(robot, coriolis=True)
     for q, v in zip(*states(5, robot.nv, parts=2), strict=True):
         dynamics.update(q, v)
@@ -26,7 +27,7 @@ def test_the_pass_agrees_with_the_robot(name):
 
 
 def test_gravity_can_be_turned_without_touching_the_robot():
-    robot = kd.load_robot('planar_2r')
+    robot = robot_named('planar_2r')
     dynamics = Dynamics(robot)
     tilted = np.array([2.0, 0.0, -9.0])
     dynamics.set_gravity(tilted)

@@ -153,8 +153,10 @@ def test_a_repeated_state_is_ignored_unless_time_stands_still(collector):
             assert [sample.stamp for sample in emptied(collector).samples] == [stamp]
         return is_complete
 
-    assert [makes_step(3, 1.0), makes_step(3, 1.001), makes_step(3, 1.002), makes_step(4, 1.003)] == [1, 0, 0, 1]
-    assert [makes_step(5, 2.0), makes_step(5, 2.0), makes_step(5, 2.0), makes_step(5, 2.001)] == [1, 1, 1, 0]
+    later = [(3, 1.0), (3, 1.001), (3, 1.002), (4, 1.003)]
+    assert [makes_step(*each) for each in later] == [1, 0, 0, 1]
+    frozen = [(5, 2.0), (5, 2.0), (5, 2.0), (5, 2.001)]
+    assert [makes_step(*each) for each in frozen] == [1, 1, 1, 0]
 
 
 # -- what is measured together -------------------------------------------------------------------------

@@ -14,9 +14,9 @@ with warnings.catch_warnings():
 
 from builtin_interfaces.msg import Duration, Time
 from geometry_msgs.msg import Quaternion, Vector3, WrenchStamped
+from harness import Harness
 from nav_msgs.msg import Odometry
 from rclpy.serialization import deserialize_message, serialize_message
-from harness import Harness
 from sensor_msgs.msg import Imu
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
@@ -148,7 +148,7 @@ def test_a_field_that_is_not_the_same_in_all_points_is_refused_by_name(name, wro
         joint_trajectory(sent(JointTrajectory(joint_names=['a', 'b'], points=points)))
 
 
-# -- invalid reaches a controller that drives, and leads to a refusal at most ----------------------------
+# -- invalid reaches a controller that drives, and leads to a refusal at most --------------------------
 
 
 @pytest.fixture(scope='module')

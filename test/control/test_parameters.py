@@ -1,24 +1,25 @@
-"""Parameters: what a value may be, what it becomes, and the table that users rely on."""
+"""Parameters: valid and invalid values, what a value becomes, and the table that users rely on."""
 
-from functools import cache
 from math import inf, nan, pi
 
 import numpy as np
 import pytest
+from harness import robot_named
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import krang_dynamics as kd
-from krang_dynamics.control.parameters import OF_FRAME, PARAMETERS, Parameter, frame_parameters
-from krang_dynamics.control.settings import TERMS, Settings
+from krang_dynamics.control.parameters import Parameter, for_frames, frame_of
+from krang_dynamics.control.settings import Settings
+from krang_dynamics.control.terms.term import registered_terms
 from krang_dynamics.errors import InputError, UnknownNameError
-from krang_dynamics.nodes.ros.node_parameters import NODE_PARAMETERS
+from krang_dynamics.nodes.ros.ros_parameters import NODE_PARAMETERS
 
 # Defaults, and whether they are live, as users know them; a default of None is the robot's own, or none.
 TABLE = {
     'robot': ('', False),
     'robot_description': ('', False),
-    'terms': (['gravity'], False),
+    'terms': (('gravity',), False),
     'command_joints': (None, False),
     'command_unit': (None, False),
     'auto_enable': (False, False),
@@ -43,12 +44,12 @@ TABLE = {
     'deadman.required': (False, False),
     'deadman.timeout': (0.2, True),
     'missing_velocity': ('error', False),
-    'wrench.{}.convention': (None, False),
-    'wrench.{}.max_force': (None, True),
-    'wrench.{}.max_moment': (None, True),
-    'payload.{}.mass': (0.0, True),
-    'payload.{}.com': ([0.0, 0.0, 0.0], True),
-    'payload.{}.inertia': ([0.0] * 6, True),
+    'wrench.<frame>.convention': (None, False),
+    'wrench.<frame>.max_force': (None, True),
+    'wrench.<frame>.max_moment': (None, True),
+    'payload.<frame>.mass': (0.0, True),
+    'payload.<frame>.com': ([0.0, 0.0, 0.0], True),
+    'payload.<frame>.inertia': ([0.0] * 6, True),
     'gravity': (None, True),
     'hardware_compensates_gravity': (False, False),
     'observer.gain': (25.0, True),
@@ -61,14 +62,13 @@ TABLE = {
     'cpu_affinity': (None, False),
     'publish_terms': (False, False),
 }
-robot_named = cache(kd.load_robot)
-ALL = (*PARAMETERS, *OF_FRAME, *NODE_PARAMETERS)
+ALL = (*Settings.parameters().values(), *NODE_PARAMETERS)
 BY_NAME = {parameter.name: parameter for parameter in ALL}
-NUMBER = Parameter('x', 'number', 0.0, 'a number', -2.0, 5.0)
-NUMBERS = Parameter('x', 'numbers', None, 'numbers', -2.0, 5.0)
-PER_JOINT = Parameter('x', 'per_joint', None, 'numbers', 0.0, 5.0)
-WHOLE = Parameter('x', 'whole', 0, 'a whole number', 0, 9)
-WHOLES = Parameter('x', 'wholes', None, 'whole numbers', 0, 9)
+NUMBER = Parameter('x', 'number', 0.0, 'a number', 'm', -2.0, 5.0)
+NUMBERS = Parameter('x', 'numbers', None, 'numbers', 'm', -2.0, 5.0)
+PER_JOINT = Parameter('x', 'per_joint', None, 'numbers', 'm', 0.0, 5.0)
+INTEGER = Parameter('x', 'integer', 0, 'an integer', '', 0, 9)
+INTEGERS = Parameter('x', 'integers', None, 'integers', '', 0, 9)
 FLAG = Parameter('x', 'flag', False, 'a flag')
 TEXT = Parameter('x', 'text', '', 'words')
 CHOICE = Parameter('x', 'text', 'hold', 'a choice', choices=('hold', 'lower'))
@@ -78,42 +78,41 @@ NAMES = Parameter('x', 'names', None, 'names')
 # -- the table -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize('name', TABLE)
-def test_name_default_and_liveness_are_as_documented(name):
-    default, live = TABLE[name]
-    assert BY_NAME[name].default == default
-    assert BY_NAME[name].live is live
+def test_names_defaults_and_liveness_are_as_documented():
+    assert {name: (BY_NAME[name].default, BY_NAME[name].live) for name in TABLE} == TABLE
 
 
-def test_names_are_given_once():
+def test_names_and_fields_are_unique():
     assert len(BY_NAME) == len(ALL)
+    assert len({parameter.attribute for parameter in ALL}) == len(ALL)
 
 
-@pytest.mark.parametrize('parameter', ALL, ids=lambda parameter: parameter.name)
-def test_each_default_is_a_value_that_may_be_given_and_each_parameter_is_described(parameter):
-    assert parameter.checked(parameter.default) == parameter.default
-    assert parameter.description
-    if parameter.kind in ('number', 'numbers', 'per_joint', 'whole', 'wholes'):
-        assert np.isfinite([parameter.low, parameter.high]).all()
+def test_every_default_is_valid_and_every_parameter_is_described():
+    for parameter in ALL:
+        assert parameter.checked(parameter.default) == parameter.default
+        assert parameter.checked(None) is None
+        assert parameter.description
+        if parameter.kind in ('number', 'numbers', 'per_joint', 'integer', 'integers'):
+            assert np.isfinite([parameter.low, parameter.high]).all(), parameter.name
 
 
-def test_defaults_are_those_of_a_controller_made_without_parameters():
-    settings = Settings(('gravity',))
-    assert BY_NAME['gains.bandwidth'].default == settings.bandwidth
-    assert BY_NAME['gains.damping_ratio'].default == settings.damping_ratio
-    assert BY_NAME['damping'].default == settings.damping
-    assert BY_NAME['deadman.timeout'].default == settings.deadman_timeout
-    for name in ('ramp_time', 'state_timeout', 'reference_timeout', 'wrench_timeout', 'missing_velocity'):
-        assert BY_NAME[name].default == getattr(settings, name)
-    for name in ('gain', 'contact', 'collision', 'reaction'):
-        assert BY_NAME[f'observer.{name}'].default == getattr(settings.observer, name)
+def test_the_description_of_terms_names_all_of_them():
+    assert all(term in BY_NAME['terms'].description for term in registered_terms())
 
 
-def test_the_description_of_terms_names_them_all():
-    assert all(term in BY_NAME['terms'].description for term in TERMS)
+@pytest.mark.parametrize(
+    ('parameter', 'text'),
+    [
+        (NUMBER, 'a number [m]'),
+        (PER_JOINT, "numbers [m]; one number for all joints, or one per joint in the robot's order"),
+        (Parameter('x', 'text', 'a', 'a choice', choices=('a', 'b')), 'a choice; one of a, b'),
+    ],
+)
+def test_the_text_for_people_has_unit_kind_and_choices(parameter, text):
+    assert parameter.text == text
 
 
-# -- values that are taken -----------------------------------------------------------------------------
+# -- valid values --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -129,34 +128,29 @@ def test_the_description_of_terms_names_them_all():
         (NUMBERS, [], []),
         (PER_JOINT, 3, 3.0),
         (PER_JOINT, [3, 4.5], [3.0, 4.5]),
-        (WHOLE, 9, 9),
-        (WHOLES, [0, 3], [0, 3]),
-        (WHOLES, [], []),
+        (INTEGER, 9, 9),
+        (INTEGERS, [0, 3], [0, 3]),
+        (INTEGERS, [], []),
         (FLAG, True, True),
         (FLAG, False, False),
         (TEXT, 'anything, at all', 'anything, at all'),
         (CHOICE, 'lower', 'lower'),
-        (NAMES, ['a', 'b'], ['a', 'b']),
-        (NAMES, ('a',), ['a']),
-        (NAMES, 'a, b,c', ['a', 'b', 'c']),
-        (NAMES, [' a', 'b '], ['a', 'b']),
-        (NAMES, [], []),
+        (NAMES, ['a', 'b'], ('a', 'b')),
+        (NAMES, ('a',), ('a',)),
+        (NAMES, 'a, b,c', ('a', 'b', 'c')),
+        (NAMES, [' a', 'b '], ('a', 'b')),
+        (NAMES, [], ()),
     ],
 )
-def test_a_right_value_becomes_what_is_used(parameter, value, used):
+def test_a_valid_value_becomes_the_value_that_is_used(parameter, value, used):
     checked = parameter.checked(value)
     assert checked == used
     assert type(checked) is type(used)
-    if isinstance(used, list):
+    if isinstance(used, (list, tuple)):
         assert [type(entry) for entry in checked] == [type(entry) for entry in used]
 
 
-@pytest.mark.parametrize('parameter', ALL, ids=lambda parameter: parameter.name)
-def test_none_stays_none(parameter):
-    assert parameter.checked(None) is None
-
-
-# -- values that are refused ---------------------------------------------------------------------------
+# -- invalid values ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -185,14 +179,14 @@ def test_none_stays_none(parameter):
         (PER_JOINT, [[1.0]], 'one number for all joints, or one per joint'),
         (PER_JOINT, [1.0, -1.0], 'within 0 .. 5'),
         (PER_JOINT, nan, 'within 0 .. 5'),
-        (WHOLE, 1.0, 'one whole number'),
-        (WHOLE, True, 'one whole number'),
-        (WHOLE, '1', 'one whole number'),
-        (WHOLE, -1, 'within 0 .. 9'),
-        (WHOLE, 10, 'within 0 .. 9'),
-        (WHOLES, 1, 'a list of whole numbers'),
-        (WHOLES, [1.5], 'a list of whole numbers'),
-        (WHOLES, [3, 10], 'within 0 .. 9'),
+        (INTEGER, 1.0, 'one integer'),
+        (INTEGER, True, 'one integer'),
+        (INTEGER, '1', 'one integer'),
+        (INTEGER, -1, 'within 0 .. 9'),
+        (INTEGER, 10, 'within 0 .. 9'),
+        (INTEGERS, 1, 'a list of integers'),
+        (INTEGERS, [1.5], 'a list of integers'),
+        (INTEGERS, [3, 10], 'within 0 .. 9'),
         (FLAG, 1, 'true or false'),
         (FLAG, 'true', 'true or false'),
         (FLAG, [True], 'true or false'),
@@ -207,7 +201,7 @@ def test_none_stays_none(parameter):
         (NAMES, b'ab', 'a list of names'),
     ],
 )
-def test_a_wrong_value_is_refused_by_name_and_with_what_is_right(parameter, value, word):
+def test_an_invalid_value_is_refused_by_name_and_with_what_is_valid(parameter, value, word):
     with pytest.raises(InputError) as refusal:
         parameter.checked(value)
     assert str(refusal.value).startswith('x is ')
@@ -220,57 +214,71 @@ ROS_VALUES = st.none() | st.one_of(*SCALARS) | st.one_of(*(st.lists(kind, max_si
 
 
 @pytest.mark.parametrize(
-    'parameter', [NUMBER, NUMBERS, PER_JOINT, WHOLE, WHOLES, FLAG, TEXT, CHOICE, NAMES], ids=lambda p: p.kind
+    'parameter',
+    [NUMBER, NUMBERS, PER_JOINT, INTEGER, INTEGERS, FLAG, TEXT, CHOICE, NAMES],
+    ids=lambda p: p.kind,
 )
 @settings(max_examples=60, deadline=None)
 @given(value=ROS_VALUES)
-def test_whatever_is_given_is_used_or_refused_and_what_is_used_stays_as_it_is(parameter, value):
+def test_any_value_is_used_or_refused_and_a_used_value_is_valid(parameter, value):
     try:
         used = parameter.checked(value)
     except InputError:
         return
     assert parameter.checked(used) == used
-    if used is not None and parameter.kind in ('number', 'numbers', 'per_joint', 'whole', 'wholes'):
+    if used is not None and parameter.kind in ('number', 'numbers', 'per_joint', 'integer', 'integers'):
         assert (np.asarray(used) >= parameter.low).all()
         assert (np.asarray(used) <= parameter.high).all()
 
 
 # -- parameters of frames ------------------------------------------------------------------------------
 
-KINDS = [
-    'wrench.{}.convention',
-    'wrench.{}.max_force',
-    'wrench.{}.max_moment',
-    'payload.{}.mass',
-    'payload.{}.com',
-    'payload.{}.inertia',
-]
+FAMILIES = [name for name in TABLE if '<frame>' in name]
 
 
 def names_of(frames):
-    return [kind.format(frame) for frame in frames for kind in KINDS]
+    return {name.replace('<frame>', frame) for frame in frames for name in FAMILIES}
+
+
+def found(robot, given=()):
+    return [row.name for row in for_frames(Settings.parameters().values(), robot, given)]
 
 
 @pytest.mark.parametrize('name', kd.robots())
 def test_every_end_effector_has_its_wrench_and_its_payload(name):
     robot = robot_named(name)
-    found = [parameter.name for parameter in frame_parameters(robot, [])]
-    assert found == names_of(robot.config.end_effectors)
+    names = found(robot)
+    assert set(names) == names_of(robot.config.end_effectors)
+    assert len(names) == len(set(names))
 
 
-def test_another_frame_that_is_spoken_of_has_them_too():
-    krang = robot_named('krang')
+def test_another_frame_that_a_given_name_contains_has_them_too():
     given = ['payload.spine.mass', 'wrench.bracket.max_force', 'wrench.left_hand.convention', 'gravity']
-    found = [parameter.name for parameter in frame_parameters(krang, given)]
-    assert found == names_of(['left_hand', 'right_hand', 'spine', 'bracket'])
+    frames = ['left_hand', 'right_hand', 'spine', 'bracket']
+    assert set(found(robot_named('krang'), given)) == names_of(frames)
 
 
-def test_names_that_speak_of_no_frame_add_nothing():
-    krang = robot_named('krang')
+def test_names_without_a_frame_add_nothing():
     given = ['wrench_timeout', 'wrench', 'payload.', 'payload.mass', 'limits.effort', 'payloads.spine.mass']
-    assert len(frame_parameters(krang, given)) == 2 * len(KINDS)
+    assert len(found(robot_named('krang'), given)) == 2 * len(FAMILIES)
 
 
-def test_a_frame_that_does_not_exist_is_refused_with_one_that_does():
+def test_an_unknown_frame_is_refused_with_a_suggestion():
     with pytest.raises(UnknownNameError, match="unknown frame 'left_hnd'; did you mean 'left_hand'"):
-        frame_parameters(robot_named('krang'), ['payload.left_hnd.mass'])
+        found(robot_named('krang'), ['payload.left_hnd.mass'])
+
+
+@pytest.mark.parametrize(
+    ('name', 'frame'),
+    [
+        ('payload.tip.mass', 'tip'),
+        ('payload.a.b.mass', 'a.b'),
+        ('payload.tip.com', None),
+        ('payload..mass', None),
+        ('payload.mass', None),
+        ('mass', None),
+    ],
+)
+def test_the_frame_in_a_name(name, frame):
+    assert frame_of(BY_NAME['payload.<frame>.mass'], name) == frame
+    assert frame_of(BY_NAME['gravity'], name) is None

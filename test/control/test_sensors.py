@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from harness import robot_named
 from scipy.spatial.transform import Rotation
 
 import krang_dynamics as kd
@@ -66,8 +67,8 @@ def still(orientation):
 # -- a joint from an inertial unit ---------------------------------------------------------------------
 
 
-@pytest.mark.parametrize('robot', [kd.load_robot('krang'), leaner()], ids=lambda robot: robot.name)
-def test_the_unit_gives_the_joint_back_whatever_its_own_heading(robot):
+@pytest.mark.parametrize('robot', [robot_named('krang'), leaner()], ids=lambda robot: robot.name)
+def test_the_unit_gives_the_joint_at_any_heading_of_its_own(robot):
     source = ImuSource(robot)
     fed = next(name for name, joint in robot.config.joints.items() if joint.state == 'imu')
     i = robot.joint_names.index(fed)
@@ -84,7 +85,7 @@ def test_the_unit_gives_the_joint_back_whatever_its_own_heading(robot):
 
 def test_krang_leans_forwards_when_its_unit_does():
     """By hand: x forward and z up at zero, so a turn about the unit's y lowers the nose."""
-    source = ImuSource(kd.load_robot('krang'))
+    source = ImuSource(robot_named('krang'))
     tilted = np.array([0.0, np.sin(0.15), 0.0, np.cos(0.15)])
     sample = source.samples(ImuSample(tilted, np.array([7.0, 0.5, -3.0]), STAMP, ARRIVAL))
     assert sample.position == pytest.approx([0.3], abs=EXACT)
@@ -92,7 +93,7 @@ def test_krang_leans_forwards_when_its_unit_does():
 
 
 def test_ground_that_slopes_sideways_does_not_change_the_pitch():
-    source = ImuSource(kd.load_robot('krang'))
+    source = ImuSource(robot_named('krang'))
     orientation = Rotation.from_euler('x', 0.2) * Rotation.from_euler('y', 0.3)
     assert source.samples(still(orientation.as_quat())).position == pytest.approx([0.3], abs=EXACT)
 
@@ -105,7 +106,7 @@ def test_just_outside_the_limits_the_angle_is_the_one_next_to_them():
         assert sample.position == pytest.approx([angle], abs=EXACT)
 
 
-def test_a_joint_without_limits_turns_on_and_on():
+def test_a_joint_without_limits_may_turn_many_times():
     robot = leaner(LEANER.replace('"lean" type="revolute"', '"lean" type="continuous"'))
     source = ImuSource(robot)
     for angle in [*np.arange(0, 20, 0.5), *np.arange(20, -20, -0.5)]:
@@ -115,11 +116,11 @@ def test_a_joint_without_limits_turns_on_and_on():
 
 def test_a_rate_that_is_not_measured_is_missing():
     sample = ImuSample(np.array([0.0, 0.0, 0.0, 1.0]), np.full(3, np.nan), STAMP, ARRIVAL)
-    assert np.isnan(ImuSource(kd.load_robot('krang')).samples(sample).velocity).all()
+    assert np.isnan(ImuSource(robot_named('krang')).samples(sample).velocity).all()
 
 
 def test_quaternions_are_normalised():
-    source = ImuSource(kd.load_robot('krang'))
+    source = ImuSource(robot_named('krang'))
     tilted = np.array([0.0, np.sin(0.15), 0.0, np.cos(0.15)])
     for length in (0.91, -1.09):
         assert source.samples(still(length * tilted)).position == pytest.approx([0.3], abs=EXACT)
@@ -136,19 +137,19 @@ NO_ROTATION = [
 
 
 @pytest.mark.parametrize('orientation', NO_ROTATION)
-def test_what_is_no_rotation_is_refused(orientation):
+def test_an_invalid_rotation_is_refused(orientation):
     orientation = np.array(orientation, dtype=float)
     with pytest.raises(InputError, match=r'imu: orientation .* a rotation has length 1'):
-        ImuSource(kd.load_robot('krang')).samples(still(orientation))
-    otbot = kd.load_robot('otbot')
+        ImuSource(robot_named('krang')).samples(still(orientation))
+    otbot = robot_named('otbot')
     with pytest.raises(InputError, match=r'odom: orientation .* a rotation has length 1'):
         OdomSource(otbot).samples(
             OdomSample(0, 0, orientation, *np.zeros((2, 3)), STAMP, ARRIVAL), *np.zeros((2, 6))
         )
 
 
-def test_a_robot_on_its_side_shows_no_pitch():
-    source = ImuSource(kd.load_robot('krang'))
+def test_a_robot_on_its_side_has_no_measurable_pitch():
+    source = ImuSource(robot_named('krang'))
     for roll, seen in ((1.45, True), (1.55, False), (-1.55, False)):
         sample = still(Rotation.from_euler('x', roll).as_quat())
         if seen:
@@ -161,7 +162,7 @@ def test_a_robot_on_its_side_shows_no_pitch():
 @pytest.mark.parametrize(
     ('make', 'words'),
     [
-        (lambda: kd.load_robot('otbot'), 'no inertial unit'),
+        (lambda: robot_named('otbot'), 'no inertial unit'),
         (lambda: leaner(gravity=(0, 0, 0)), 'where down is'),
         (lambda: leaner(imu={**UNIT, 'link': 'arm'}), "moved by elbow, lean; 'lean' alone"),
         (lambda: leaner(imu={**UNIT, 'link': 'foot'}), "moved by no joint; 'lean' alone"),
@@ -171,7 +172,7 @@ def test_a_robot_on_its_side_shows_no_pitch():
         (lambda: leaner(gravity=tuple(-9.81 * lean_axis())), "axis of joint 'lean'"),
     ],
 )
-def test_a_unit_that_cannot_feed_what_it_should_is_refused(make, words):
+def test_a_unit_that_cannot_measure_its_joint_is_refused(make, words):
     with pytest.raises(ConfigError, match=words):
         ImuSource(make())
 
@@ -252,10 +253,10 @@ def planar_joints(robot):
 
 @pytest.mark.parametrize(
     'robot',
-    [kd.load_robot('otbot'), train(), train(heading_of='car'), train(heading_of='trailer')],
+    [robot_named('otbot'), train(), train(heading_of='car'), train(heading_of='trailer')],
     ids=['otbot', 'corner of a trailer', 'car', 'trailer'],
 )
-def test_odometry_gives_the_planar_joints_back(robot):
+def test_odometry_gives_the_planar_joints(robot):
     source, rows = OdomSource(robot), planar_joints(robot)
     random = np.random.default_rng(3)
     for q, v in random.uniform(-9, 9, (200, 2, robot.nv)):
@@ -272,7 +273,7 @@ def test_odometry_gives_the_planar_joints_back(robot):
 
 
 def test_otbots_platform_is_the_chassis_angle_plus_the_pivot():
-    source = OdomSource(kd.load_robot('otbot'))
+    source = OdomSource(robot_named('otbot'))
     theta, pivot = 0.3, 0.5
     q, v = np.array([0, 0, 0, 0, 0, pivot]), np.array([0, 0, 0, 0, 0, 0.25])
     orientation = np.array([0, 0, np.sin(theta / 2), np.cos(theta / 2)])
@@ -282,8 +283,8 @@ def test_otbots_platform_is_the_chassis_angle_plus_the_pivot():
     np.testing.assert_allclose(sample.velocity, [2 * np.cos(theta), 2 * np.sin(theta), 0.75], atol=EXACT)
 
 
-@pytest.mark.parametrize('robot', [kd.load_robot('otbot'), train()], ids=lambda robot: robot.name)
-def test_the_heading_turns_on_and_on(robot):
+@pytest.mark.parametrize('robot', [robot_named('otbot'), train()], ids=lambda robot: robot.name)
+def test_the_heading_may_turn_many_times(robot):
     source, rows = OdomSource(robot), planar_joints(robot)
     q, v, present = np.zeros(robot.nv), np.zeros(robot.nv), np.zeros(robot.nv)
     for heading in [*np.arange(0, 20, 0.5), *np.arange(20, -20, -0.5)]:
@@ -307,7 +308,7 @@ def test_a_pose_that_does_not_lie_in_the_plane_is_refused(tilt):
     orientation = (Rotation.from_euler('z', 1.0) * Rotation.from_euler('y', tilt)).as_quat()
     sample = OdomSample(0, 0, orientation, *np.zeros((2, 3)), STAMP, ARRIVAL)
     with pytest.raises(InputError, match="tilts 'chassis' by more than"):
-        OdomSource(kd.load_robot('otbot')).samples(sample, *np.zeros((2, 6)))
+        OdomSource(robot_named('otbot')).samples(sample, *np.zeros((2, 6)))
 
 
 def changed(old, new, **odom):
@@ -318,7 +319,7 @@ def changed(old, new, **odom):
 @pytest.mark.parametrize(
     ('make', 'words'),
     [
-        (lambda: kd.load_robot('krang'), 'no odometry'),
+        (lambda: robot_named('krang'), 'no odometry'),
         (lambda: train(heading_of='lid'), "odom: hinge lift or tilt 'lid'"),
         (lambda: changed('1 0.3 0"', '1 0.3 0.1"'), 'odom: slant lift or tilt'),
         (lambda: changed(HITCH, HITCH.replace('0 0 1', '0 0.1 1')), 'odom: hitch lift or tilt'),

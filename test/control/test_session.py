@@ -38,7 +38,7 @@ def state(session, time, **changes):
 
 
 def trajectory(*points):
-    """A trajectory_msgs/JointTrajectory with points (time [s], positions), as far as a controller reads it."""
+    """A trajectory_msgs/JointTrajectory with points (time [s], positions), as far as it is read."""
     return SimpleNamespace(
         header=SimpleNamespace(stamp=SimpleNamespace(sec=0, nanosec=0)),
         joint_names=['joint_1', 'joint_2'],
@@ -248,12 +248,12 @@ def test_other_settings_are_in_force_or_refused_with_the_reason():
     session.change(loop.settings.replace(damping=3.0, ramp_time=0.2), now, now + OFFSET)
     assert (loop.settings.damping, loop.safety.ramp_time) == (3.0, 0.2)
     with pytest.raises(InputError, match=r'stop\.policy cannot change'):
-        session.change(loop.settings.replace(damping=9.0, stop_policy='hold'), now + STEP, now + STEP + OFFSET)
+        session.change(loop.settings.replace(damping=9.0, stop_policy='hold'), now, now + OFFSET)
     assert loop.settings.damping == 3.0
     assert loop.step(dt=2 * STEP).fault is None
 
 
-# -- the same for all who drive it ----------------------------------------------------------------------
+# -- the same for all who drive it ---------------------------------------------------------------------
 
 
 def test_two_sessions_with_the_same_inputs_give_the_same_bits():
@@ -275,7 +275,7 @@ def now(control, steady, clock, is_sending=True):
     return control.now(steady, clock, is_sending)
 
 
-# -- time: steady --------------------------------------------------------------------------------------------
+# -- time: steady --------------------------------------------------------------------------------------
 
 
 def test_on_a_real_robot_the_time_is_the_steady_clock():
@@ -285,7 +285,7 @@ def test_on_a_real_robot_the_time_is_the_steady_clock():
         assert now(control, steady, clock) == steady
 
 
-# -- time: simulated -----------------------------------------------------------------------------------------
+# -- time: simulated -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize('pace', [0.1, 1.0, 10.0])
@@ -375,7 +375,7 @@ def test_the_backstop_counts_from_when_torque_was_in_flight():
     assert now(control, STEADY + 102.6, 3.0, is_sending=False) == 3.0
 
 
-# -- time: states that are ahead of the clock ----------------------------------------------------------------
+# -- time: states that are ahead of the clock ----------------------------------------------------------
 
 
 def test_a_state_that_comes_before_its_clock_is_not_from_the_future():

@@ -1,21 +1,20 @@
-"""The start-up report: joint by joint what is true of the controller."""
+"""The start-up report: states, drivers and limits of every joint, gravity and stop."""
 
 import re
-from functools import cache
 
 import pytest
+from harness import robot_named
 
 import krang_dynamics as kd
 from krang_dynamics.control.controller import TorqueController
 from krang_dynamics.control.settings import Settings
 from krang_dynamics.control.startup_report import startup_report
 
-robot_named = cache(kd.load_robot)
 COLUMNS = ('joint', 'state from', 'driver', 'effort limit [N m]', 'set by', 'rate [N m/s]')
 
 
 def report(name='krang', terms=('gravity',), **settings):
-    return startup_report(TorqueController(robot_named(name), Settings(terms, **settings)))
+    return startup_report(TorqueController(robot_named(name), Settings(terms=terms, **settings)))
 
 
 def rows(lines):
@@ -37,7 +36,7 @@ def test_every_joint_has_a_row_in_the_robots_order(name):
 
 @pytest.mark.parametrize('name', ['krang', 'pendubot', 'otbot'])
 def test_the_numbers_are_the_limits_in_force(name):
-    controller = TorqueController(robot_named(name), Settings(('gravity',)))
+    controller = TorqueController(robot_named(name), Settings())
     for i, (joint, row) in enumerate(rows(startup_report(controller)).items()):
         is_commanded = joint in controller.command_joints
         effort = controller.limits.effort[i] if is_commanded else 0.0
@@ -45,7 +44,7 @@ def test_the_numbers_are_the_limits_in_force(name):
         assert float(row['rate [N m/s]']) == pytest.approx(controller.limits.effort_rate[i], rel=1e-3)
 
 
-def test_it_says_which_drivers_move_a_joint_and_which_joints_get_nothing():
+def test_it_lists_the_drivers_of_a_joint_and_joints_without_torque():
     free, locked = rows(report('krang')), rows(report('krang', wheels_locked=True))
     assert (free['base_pitch']['driver'], free['base_pitch']['set by']) == ('none', 'not commanded')
     assert locked['base_pitch']['driver'] == 'left_wheel_motor + right_wheel_motor'
@@ -54,10 +53,8 @@ def test_it_says_which_drivers_move_a_joint_and_which_joints_get_nothing():
     assert rows(report('otbot'))['alpha']['driver'] == 'none'
 
 
-def test_it_says_which_effort_limit_won():
-    controller = TorqueController(robot_named('krang'), Settings(('gravity',), wheels_locked=True))
-    controller.limits.set(controller.robot, effort=[3.0, 432.0, 372.0, *[1e4] * 14])
-    table = rows(startup_report(controller))
+def test_it_names_the_effort_limit_in_force():
+    table = rows(report('krang', wheels_locked=True, limits_effort=[3.0, 432.0, 372.0, *[1e4] * 14]))
     assert (table['base_pitch']['effort limit [N m]'], table['base_pitch']['set by']) == (
         '3',
         'limits.effort',
@@ -92,7 +89,7 @@ def test_a_robot_without_a_file_has_the_limits_of_its_urdf():
         ),
     ],
 )
-def test_it_says_how_many_numbers_the_drivers_get_in_which_order_and_unit(name, settings, words):
+def test_it_gives_size_order_and_unit_of_the_command(name, settings, words):
     assert sum(words in line for line in report(name, **settings)) == 1
 
 
@@ -111,13 +108,13 @@ def test_it_names_the_robot_and_its_terms():
         (('damping', 'friction'), False, 'compensated by NOBODY'),
     ],
 )
-def test_it_says_aloud_who_compensates_gravity(terms, by_hardware, word):
+def test_it_names_what_compensates_gravity(terms, by_hardware, word):
     lines = report('anthropomorphic', terms, hardware_compensates_gravity=by_hardware)
     (line,) = [line for line in lines if line.startswith('gravity:')]
     assert word in line
 
 
-def test_it_says_how_stops_go():
+def test_it_gives_the_stop_policy_and_times():
     assert 'stop policy: lower, 2 s, blind 0.5 s' in report('planar_2r')
     lines = report('planar_2r', stop_policy='hold', stop_time=1.5, stop_blind_time=0.25)
     assert 'stop policy: hold, 1.5 s, blind 0.25 s' in lines

@@ -10,8 +10,6 @@ from robot.bad_input import ANYTHING, ARM, RANDOM, ROBOT_FILE, campaign, load_or
 from robot.urdf_text import EXACT, PENDULUM, dynamics, joint, urdf
 
 import krang_dynamics as kd
-from krang_dynamics.cli import derive
-from krang_dynamics.derivation.engine import CasadiEngine
 from krang_dynamics.robot import library
 from krang_dynamics.robot.sanity_report import report
 
@@ -198,5 +196,3 @@ def test_a_shipped_robot_is_two_data_files(tmp_path, monkeypatch):
     assert kd.robots() == ['mine']
     robot = kd.load_robot('mine')
     assert report(robot).startswith('mine: an arm')
-    tree = derive.frames_of(robot, CasadiEngine(), shipped=True)
-    assert list(tree.joint_names) == ['shoulder', 'elbow']

@@ -1,4 +1,4 @@
-"""Random and hostile inputs, checked by a monitor that is independent of the product and knows the promises."""
+"""Random and hostile inputs, checked by an independent monitor that knows the promises only."""
 
 import random
 from dataclasses import replace
@@ -6,9 +6,9 @@ from math import inf, isfinite, nan
 
 import numpy as np
 import pytest
+from harness import robot_named
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
-from harness import robot_named
 
 from krang_dynamics.control.controller import Inputs, TorqueController
 from krang_dynamics.control.reference.trajectory import JointTrajectory
@@ -63,11 +63,11 @@ def controller_of(name, policy):
     )
 
 
-# -- the adversary ------------------------------------------------------------------------------------
+# -- the adversary -------------------------------------------------------------------------------------
 
 
 class Adversary:
-    """Makes inputs: a robot that behaves, spoilt in the way that the scene says."""
+    """Makes inputs of a robot that works, with the errors of one scene."""
 
     def __init__(self, name):
         self.robot = robot_named(name)
@@ -216,7 +216,8 @@ class Adversary:
             ['effort', 'effort', 'effort_rate', 'velocity', 'position_margin', 'following_error', 'nothing']
         )
         size = self.dice.choice([0.0, 0.1, 1.0, 50.0, 1e3, 1e308])
-        inputs.limits = {field: self.dice.choice([np.full(n, size), np.full(n, size), self.invalid(n), [1.0]])}
+        same = np.full(n, size)
+        inputs.limits = {field: self.dice.choice([same, same, self.invalid(n), [1.0]])}
 
     def do_push(self, inputs):
         """The robot is thrown about, and measures strange efforts."""
@@ -227,11 +228,11 @@ class Adversary:
 WORDS = [name.removeprefix('do_') for name in vars(Adversary) if name.startswith('do_')]
 
 
-# -- the monitor --------------------------------------------------------------------------------------
+# -- the monitor ---------------------------------------------------------------------------------------
 
 
 class Monitor:
-    """Judges every step by what went in and what came out."""
+    """Checks every step by its inputs and outputs."""
 
     def __init__(self, controller, policy):
         robot = controller.robot
@@ -251,7 +252,7 @@ class Monitor:
         self.mode, self.fault = Mode.DISABLED, None
         self.pressed = False
 
-    def judge(self, inputs, outputs):
+    def check(self, inputs, outputs):
         now = inputs.time if isfinite(inputs.time) else self.time
         stamped = self.follow_samples(inputs, now)
         stale = self.is_stale(now, inputs.clock)
@@ -367,7 +368,7 @@ class Monitor:
         assert (change <= rate * dt + ROUNDING).all(), 'P3'
 
 
-# -- the campaign -------------------------------------------------------------------------------------
+# -- the campaign --------------------------------------------------------------------------------------
 
 
 def same(one, other):
@@ -378,10 +379,10 @@ def same(one, other):
     assert (one.mode, one.fault, one.refused) == (other.mode, other.fault, other.refused)
 
 
-def run(name, policy, scenes, with_twin=True):
-    """One script; with a twin that gets the same inputs and must give the same bits."""
+def run(name, policy, scenes, with_copy=True):
+    """One script; with a second controller that gets the same inputs and must give the same bits."""
     controller = controller_of(name, policy)
-    twin = controller_of(name, policy) if with_twin else None
+    copy = controller_of(name, policy) if with_copy else None
     adversary, monitor = Adversary(name), Monitor(controller, policy)
     steps = driving = 0
     usual, is_changed = controller.settings, False
@@ -391,9 +392,9 @@ def run(name, policy, scenes, with_twin=True):
                 inputs.settings = usual
             is_changed = False
             outputs = controller.step(inputs)
-            monitor.judge(inputs, outputs)
-            if twin is not None:
-                same(outputs, twin.step(inputs))
+            monitor.check(inputs, outputs)
+            if copy is not None:
+                same(outputs, copy.step(inputs))
             driving += outputs.mode in DRIVING
             adversary.stopping = outputs.mode in (Mode.STOPPING, Mode.FAULT)
             steps += 1
@@ -423,7 +424,7 @@ def campaign(name, policy, examples):
         scenes = [('recover', 0)]
         for scene, dice in script:
             scenes += [(scene, dice), ('wait', dice), ('recover', dice)]
-        counted[:] += run(name, policy, scenes, with_twin=script[0][1] % 3 == 0)
+        counted[:] += run(name, policy, scenes, with_copy=script[0][1] % 3 == 0)
 
     play()
     return counted
@@ -444,7 +445,7 @@ def test_no_input_of_a_hundred_thousand_breaks_a_promise():
 
 
 def greedy(method):
-    """A mutant of a method of TorqueController that is always told to enable."""
+    """A mutant of a method of TorqueController that always has a request to enable."""
     return lambda self, inputs, *rest: method(self, replace(inputs, enable=True), *rest)
 
 

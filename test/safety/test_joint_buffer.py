@@ -61,8 +61,8 @@ def test_a_number_that_is_not_finite_is_refused_for_its_joint_alone(buffer, inva
 @pytest.mark.parametrize(
     ('wrong', 'reason'),
     [
-        ({'names': ('a', 'a', 'b')}, "'a' comes twice"),
-        ({'names': ('x', 'x', 'b')}, "'x' comes twice"),
+        ({'names': ('a', 'a', 'b')}, "'a' occurs twice"),
+        ({'names': ('x', 'x', 'b')}, "'x' occurs twice"),
         ({'names': ('a', 'b')}, '3 positions for 2 names'),
         ({'velocity': [1.0]}, '1 velocities for 3 names'),
         ({'effort': [1.0]}, '1 efforts for 3 names'),
@@ -74,7 +74,7 @@ def test_a_number_that_is_not_finite_is_refused_for_its_joint_alone(buffer, inva
 def test_a_wrong_message_is_refused_with_the_reason_and_changes_nothing(buffer, wrong, reason):
     assert reason in take(buffer, [1.0, 1.0, 1.0], **wrong)
     assert not buffer.q.any()
-    assert "'a' has never been received" in buffer.stale(NOW, CLOCK, TIMEOUT)
+    assert "'a' was never received" in buffer.stale(NOW, CLOCK, TIMEOUT)
 
 
 def test_age_counts_from_arrival_and_from_the_stamp(buffer):
@@ -107,15 +107,15 @@ def test_a_clock_that_is_no_number_makes_samples_old(buffer, now, clock):
     assert buffer.stale(now, clock, TIMEOUT) is not None
 
 
-def test_forgotten_stamps_let_one_earlier_sample_in(buffer):
+def test_after_discarded_stamps_one_earlier_sample_is_accepted(buffer):
     take(buffer, [1.0, 1.0, 1.0])
-    buffer.forget_stamps()
+    buffer.reset_stamps()
     take(buffer, [2.0, 2.0, 2.0], stamp=CLOCK - 500.0)
     take(buffer, [3.0, 3.0, 3.0], stamp=CLOCK - 501.0)
     assert buffer.q.tolist() == [2.0, 2.0, 2.0]
 
 
-def test_a_missing_velocity_is_an_error_unless_told_otherwise(buffer):
+def test_a_missing_velocity_is_an_error_by_default(buffer):
     assert 'velocity is missing' in take(buffer, [1.0, 1.0, 1.0], velocity=[])
     assert 'velocity is missing' in take(buffer, [1.0, 1.0, 1.0], velocity=[0.0, np.nan, 0.0])
 
@@ -140,7 +140,7 @@ def test_effort_is_not_kept_from_an_older_message(buffer):
     assert np.isnan(buffer.effort).all()
 
 
-def test_memory_does_not_grow_with_the_names_that_invalid_invents(buffer):
+def test_memory_does_not_grow_with_invalid_names(buffer):
     for k in range(10 * MOST_LISTS):
         take(buffer, [1.0], names=(f'invalid_{k}',))
     assert len(buffer._maps) <= MOST_LISTS

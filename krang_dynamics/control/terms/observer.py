@@ -110,7 +110,7 @@ class Observer(Term):
 
     def _event(self) -> Literal['none', 'contact', 'collision']:
         contact, collision = self.thresholds
-        if self.external.dot(self.external) <= contact**2:  # the usual case, at little cost
+        if self.external.dot(self.external) <= min(contact, collision) ** 2:  # the usual case, at little cost
             return 'none'
         largest = self.largest()
         if not largest <= collision:  # also if it is NaN

@@ -105,9 +105,10 @@ class Wrench(Term):
             frame: WrenchSettings(**values) for frame, values in frames.items() if 'convention' in values
         }
         if not wrenches:
-            name = f'wrench.{next(iter(frames), "<frame>")}.convention'
+            frame = next(iter([*frames, *robot.config.end_effectors]), '<frame>')
             raise ConfigError(
-                f'terms has wrench, so {name} must be applied_by_robot or applied_on_robot; it has no default'
+                f'terms has wrench, so wrench.{frame}.convention must be applied_by_robot or '
+                'applied_on_robot; it has no default'
             )
         return cls(robot, wrenches, settings.wrench_timeout)
 

@@ -41,8 +41,8 @@ def drive(plant, eight, duration, pushes=()):
 @pytest.mark.parametrize(
     ('plant', 'bound', 'duration'),
     [
-        ('pinocchio', 5e-4, 2.0),
-        ('contact', 5e-3, 5.0),
+        ('pinocchio', 5e-4, 1.5),
+        ('contact', 5e-3, 3.0),
         pytest.param('pinocchio', 5e-4, None, marks=pytest.mark.long),
         pytest.param('contact', 5e-3, None, marks=pytest.mark.long),
     ],

@@ -54,8 +54,8 @@ def test_it_swings_up_and_balances(machine, volts, plant):
 @pytest.mark.parametrize(
     ('plant', 'duration'),
     [
-        ('pinocchio', 10.0),
-        ('mujoco', 10.0),
+        ('pinocchio', 8.0),
+        ('mujoco', 8.0),
         pytest.param('pinocchio', 65.0, marks=pytest.mark.long),
         pytest.param('mujoco', 65.0, marks=pytest.mark.long),
     ],

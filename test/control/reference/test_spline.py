@@ -103,7 +103,7 @@ def test_excursions_are_those_of_dense_sampling(number):
         assert excursion(control[:, :, row], low + 1e-6, high + 1) is not None
 
 
-def test_an_excursion_says_which_piece_and_which_joint():
+def test_an_excursion_has_its_piece_and_joint():
     x = np.zeros((3, 4, 3))
     x[1, 2, 1] = 1.0  # a velocity at rest points: it swings out on both sides of knot 2
     control = quintic(np.ones(3), x[:, :-1], x[:, 1:])
@@ -112,7 +112,7 @@ def test_an_excursion_says_which_piece_and_which_joint():
     assert value < -0.05
 
 
-def test_a_curve_along_its_limit_is_decided():
+def test_a_curve_along_its_limit_is_inside():
     """Constant speed at the limit, and within rounding of the tolerance, ends the halving."""
     for offset in (0.0, 1e-9, 1.5e-9, 2e-9, -1e-16):
         control = np.full((50, 6, 1), 1.0 + offset)

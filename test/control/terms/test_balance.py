@@ -30,7 +30,7 @@ def pendubot_at(supply):
 
 
 class Loops:
-    """Many pendubots side by side, each with its controller, which knows the data sheet only."""
+    """Many pendubots side by side, each with its controller, which has the model of the data sheet."""
 
     def __init__(self, cases, q=(0.0, np.pi), v=(0.0, 0.0), rate=500):
         count = len(cases)
@@ -183,7 +183,7 @@ def test_torque_is_within_supply_and_effort_and_never_on_the_pendulum(supply):
 
 @pytest.mark.parametrize('turns', [-3, 1])
 @pytest.mark.parametrize('angle', [0.05, 2.0])
-def test_every_upright_is_as_good(turns, angle):
+def test_every_upright_is_equal(turns, angle):
     balance = Balance(kd.load_robot('pendubot'))
     v = np.array([0.1, 0.2])
     expected = balance.drive(np.array([0.1, angle]), v)
@@ -203,7 +203,7 @@ def test_between_catching_and_falling_the_mode_stays_until_reset():
     assert balance.mode == 'swing'
 
 
-def test_a_state_that_is_no_state_is_refused_by_name():
+def test_an_invalid_state_is_refused_by_name():
     balance = Balance(kd.load_robot('pendubot'))
     with pytest.raises(kd.KrangError, match='q'):
         balance.drive(np.array([0.0, np.nan]), np.zeros(2))

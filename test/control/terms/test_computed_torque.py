@@ -11,7 +11,7 @@ from krang_dynamics.control.terms.computed_torque import ComputedTorque, gains
 
 
 def test_computed_torque_makes_the_error_obey_its_gains():
-    """e'' + Kd e' + Kp e = 0, whatever the state: the forward dynamics are cancelled."""
+    """e'' + Kd e' + Kp e = 0, in any state: the forward dynamics are cancelled."""
     robot = robot_named('krang')
     q, v, q_d = states(1, 17)[:, 0]
     v_d, a_d = 0.1 * q_d, 0.2 * q_d
@@ -26,7 +26,8 @@ def test_a_continuous_joint_goes_the_short_way_round():
     q, q_d = np.zeros(6), np.zeros(6)
     q[5], q_d[5] = 3.0, -3.0
     ones = np.ones(6)
-    torque = ComputedTorque(robot, ones, ones, with_gravity=True).torque(term_inputs(robot, q, 0 * q, q_d, 0 * q))
+    state = term_inputs(robot, q, 0 * q, q_d, 0 * q)
+    torque = ComputedTorque(robot, ones, ones, with_gravity=True).torque(state)
     assert robot.mass_matrix(q)[5] @ np.linalg.solve(robot.mass_matrix(q), torque) > 0
 
 

@@ -13,8 +13,8 @@ from krang_dynamics.safety.modes import Fault
 
 NUDGE = Parameter('nudge.size', 'per_joint', 0.25, 'torque of the term nudge', 'N m', -5, 5, live=True)
 SHIPPED = {
-    'balance', 'computed_torque', 'damping', 'friction', 'gravity', 'joint_limits', 'observer', 'rolling_base',
-    'wrench',
+    'balance', 'computed_torque', 'damping', 'friction', 'gravity', 'joint_limits', 'observer',
+    'rolling_base', 'wrench',
 }  # fmt: skip
 
 
@@ -71,7 +71,8 @@ def test_a_term_from_outside_runs_by_name_and_has_its_own_parameter(nudge):
     assert 'nudge' in Settings.parameters()['terms'].description
     loop = Harness(terms=('gravity', 'nudge'), nudge_size=[1.0, 0.5]).start()
     np.testing.assert_array_equal(loop.outputs.terms['nudge'], [1.0, 0.5])
-    np.testing.assert_allclose(loop.outputs.torque, loop.robot.gravity_torque(loop.q) + [1.0, 0.5])
+    expected = loop.robot.gravity_torque(loop.q) + np.array([1.0, 0.5])
+    np.testing.assert_allclose(loop.outputs.torque, expected)
     outputs = loop.step(settings=loop.settings.replace(nudge_size=2.0))
     assert outputs.refused == []
     np.testing.assert_array_equal(outputs.terms['nudge'], [2.0, 2.0])
@@ -116,7 +117,10 @@ def test_a_class_without_a_name_is_refused():
 
 @pytest.mark.parametrize('missing', ['from_settings', 'torque'])
 def test_a_class_without_its_duties_cannot_be_built(missing):
-    duties = {'from_settings': classmethod(lambda cls, robot, settings: cls()), 'torque': lambda self, state: 0}
+    duties = {
+        'from_settings': classmethod(lambda cls, robot, settings: cls()),
+        'torque': lambda self, state: 0,
+    }
     del duties[missing]
     with pytest.raises(TypeError, match=missing):
         type('Half', (Term,), {'name': 'half', **duties})()

@@ -1,14 +1,17 @@
-"""Wrench to torque, [krang] eq. 16: frames, points of application, signs, limits and silence."""
+"""Wrench to torque, [krang] eq. 16: frames, points of application, signs, limits and timeouts."""
+
+import re
 
 import numpy as np
 import pinocchio as pin
 import pytest
-from harness import term_inputs
+from harness import robot_named, term_inputs
 from tools import states
 
-import krang_dynamics as kd
-from krang_dynamics import KrangError
+from krang_dynamics.control.controller import TorqueController
+from krang_dynamics.control.settings import Settings
 from krang_dynamics.control.terms.wrench import FADE, Wrench, WrenchSample, WrenchSettings
+from krang_dynamics.errors import ConfigError, KrangError
 
 BALANCE = 1e-9  # relative, of forces
 HANDS = ('left_hand', 'right_hand')
@@ -17,7 +20,7 @@ FORCE, MOMENT = np.array([20.0, -10.0, 20.0]), np.array([1.0, 2.0, -2.0])  # 30 
 
 @pytest.fixture(scope='module')
 def krang():
-    return kd.load_robot('krang')
+    return robot_named('krang')
 
 
 def term(robot, **settings):
@@ -86,7 +89,7 @@ def test_the_sign_has_no_default(krang):
         Wrench(krang, {'left_hand': WrenchSettings('whatever')}, 0.1)
 
 
-def test_norms_are_limited_in_their_own_direction(krang):
+def test_force_and_moment_are_limited_in_norm(krang):
     limited, small = term(krang, max_force=3.0, max_moment=0.3), term(krang)
     limited.take(sample('left_hand', 'left_hand'), now=20.0)
     small.take(sample('left_hand', 'left_hand', FORCE / 10, MOMENT / 10), now=20.0)
@@ -94,7 +97,7 @@ def test_norms_are_limited_in_their_own_direction(krang):
     np.testing.assert_allclose(limited.torque(now), small.torque(now), rtol=1e-12)
 
 
-def test_a_silent_source_fades_out(krang):
+def test_a_wrench_that_is_not_renewed_fades_out(krang):
     wrench = term(krang)
     wrench.take(sample('left_hand', 'left_hand', arrival=10.0), now=20.0)
 
@@ -109,7 +112,7 @@ def test_a_silent_source_fades_out(krang):
 
 
 @pytest.mark.parametrize(
-    ('bad', 'said'),
+    ('bad', 'reason'),
     [
         (sample('bracket', 'world'), 'not configured'),
         (sample('left_hand', 'somewhere'), 'no frame of the robot'),
@@ -117,12 +120,73 @@ def test_a_silent_source_fades_out(krang):
         (sample('left_hand', 'world', moment=np.zeros(2)), 'wrench has shape'),
     ],
 )
-def test_what_cannot_be_meant_is_refused_and_the_old_wrench_stays(krang, bad, said):
+def test_an_invalid_wrench_is_refused_and_the_old_one_stays(krang, bad, reason):
     wrench = term(krang)
     wrench.take(sample('left_hand', 'world'), now=20.0)
     now = term_inputs(krang, krang.home, np.zeros(17))
     before = wrench.torque(now)
-    import re
-
-    assert re.search(said, wrench.take(bad, now=20.0))
+    assert re.search(reason, wrench.take(bad, now=20.0))
     np.testing.assert_array_equal(wrench.torque(now), before)
+
+
+# -- settings ------------------------------------------------------------------------------------------
+
+
+def test_convention_and_limits_come_from_the_settings_and_each_hand_has_its_own(krang):
+    settings = Settings(
+        terms=('wrench',),
+        wrench_left_hand_convention='applied_on_robot',
+        wrench_left_hand_max_force=30.0,
+        wrench_right_hand_convention='applied_by_robot',
+        wrench_right_hand_max_moment=2.0,
+    )
+    found = Wrench.from_settings(krang, settings).settings
+    assert {hand: (w.convention, w.max_force, w.max_moment) for hand, w in found.items()} == {
+        'left_hand': ('applied_on_robot', 30.0, np.inf),
+        'right_hand': ('applied_by_robot', np.inf, 2.0),
+    }
+
+
+@pytest.mark.parametrize('name', ['planar_2r', 'krang'])
+def test_without_a_convention_the_term_is_refused(name):
+    robot = robot_named(name)
+    frame = robot.config.end_effectors[0]
+    reason = rf'wrench\.{frame}\.convention must be applied_by_robot or applied_on_robot; it has no default'
+    with pytest.raises(ConfigError, match=reason):
+        TorqueController(robot, Settings(terms=('gravity', 'wrench')))
+    with pytest.raises(ConfigError, match=reason):
+        TorqueController(robot, Settings(terms=('wrench',), **{f'wrench.{frame}.max_force': 3.0}))
+    TorqueController(robot, Settings(terms=('gravity',)))
+
+
+@pytest.mark.parametrize('frame', ['nowhere', 'left_hnd'])
+def test_a_wrench_at_an_unknown_frame_is_refused(krang, frame):
+    with pytest.raises(KrangError, match=f'unknown wrench frame {frame!r}'):
+        Wrench.from_settings(krang, Settings(**{f'wrench.{frame}.convention': 'applied_by_robot'}))
+
+
+# -- another frame -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize('turn', [(0, 0, 0), (0.3, -1.1, 2.2), (np.pi, 0, 0)])
+@pytest.mark.parametrize('shift', [(0, 0, 0), (0.4, -0.2, 1.5)])
+def test_a_wrench_that_is_moved_is_the_same_wrench(turn, shift):
+    """Against Pinocchio's action of a pose on a force."""
+    pose = pin.SE3(pin.rpy.rpyToMatrix(*turn), np.array(shift, dtype=float))
+    given = sample('left_hand', 'sensor', arrival=7.0)
+    moved = given.moved('world', pose.rotation, pose.translation)
+    expected = pose.act(pin.Force(np.concatenate([FORCE, MOMENT]))).vector
+    np.testing.assert_allclose(moved.wrench, expected, atol=1e-12)
+    assert (moved.frame, moved.frame_id, moved.arrival) == ('left_hand', 'world', 7.0)
+    assert (given.frame_id, given.wrench.tolist()) == ('sensor', [*FORCE, *MOMENT])
+
+
+def test_a_moved_wrench_gives_the_same_torque(krang):
+    pose = krang.frame_pose(krang.home, 'left_hand')
+    at_hand = sample('left_hand', 'left_hand')
+    torques = []
+    for given in (at_hand, at_hand.moved('world', pose[:3, :3], pose[:3, 3])):
+        wrench = term(krang)
+        wrench.take(given, now=20.0)
+        torques.append(wrench.torque(term_inputs(krang, krang.home, np.zeros(17))))
+    np.testing.assert_allclose(torques[1], torques[0], rtol=1e-9)

@@ -1,0 +1,214 @@
+"""The safety stage: enable, ramp, stops and latched faults."""
+
+import numpy as np
+import pytest
+from harness import PERIOD, Harness
+
+from krang_dynamics.control.reference.trajectory import JointTrajectory
+from krang_dynamics.safety.modes import Mode
+
+ROUNDING = 1e-9  # N m
+
+
+def torques(outputs):
+    """Commands (K, n) of those steps that sent one."""
+    return np.array([o.torque for o in outputs if o.torque is not None])
+
+
+# -- enable and ramp -----------------------------------------------------------------------------------
+
+
+def test_the_first_command_is_the_measured_effort_then_it_ramps_to_the_terms():
+    loop = Harness(ramp_time=1.0)
+    loop.effort = np.array([4.0, 7.0])
+    assert loop.step(enable=True).torque.tolist() == [4.0, 7.0]
+    path = torques(loop.run(0.5))
+    wanted = loop.robot.gravity_torque(loop.q)
+    np.testing.assert_allclose(path[-1], (loop.effort + wanted) / 2, atol=1e-6)
+    assert loop.outputs.mode is Mode.RAMPING
+    loop.run(0.51)
+    assert loop.outputs.mode is Mode.ACTIVE
+    np.testing.assert_allclose(loop.outputs.torque, wanted)
+
+
+def test_enabling_twice_does_not_begin_the_ramp_again():
+    loop = Harness()
+    once = loop.run(1.2, enable=True)
+    assert once[-1].mode is Mode.ACTIVE
+    assert all(o.torque is not None for o in once)
+
+
+def test_a_robot_that_moves_may_be_enabled_and_starts_at_its_measured_effort():
+    loop = Harness(terms=('computed_torque',))
+    loop.v, loop.effort = np.array([2.0, -2.0]), np.array([3.0, 1.0])
+    assert loop.step(enable=True).torque.tolist() == [3.0, 1.0]
+
+
+def test_a_robot_beyond_its_bounds_is_not_enabled_and_not_moved():
+    loop = Harness()
+    loop.v = np.array([50.0, 0.0])
+    assert 'velocity' in loop.step(enable=True).refused[0]
+    loop.v, loop.q = np.zeros(2), np.array([3.5, 0.0])
+    assert 'position' in loop.step(enable=True).refused[0]
+    assert loop.outputs.torque is None
+
+
+@pytest.mark.parametrize('how', ['disable', 'emergency', 'state'])
+def test_a_stop_during_the_ramp_starts_from_the_torque_so_far(how):
+    loop = Harness(stop_policy='hold')
+    loop.step(enable=True)
+    before = loop.run(0.3)[-1].torque
+    first = {
+        'disable': lambda: loop.step(enable=False),
+        'emergency': lambda: loop.step(emergency_stop=True),
+        'state': lambda: loop.run(0.102, samples=[])[-1],
+    }[how]()
+    assert first.mode is (Mode.STOPPING if how == 'disable' else Mode.FAULT)
+    largest = loop.controller.limits.stop_rate * (0.102 if how == 'state' else PERIOD)
+    assert (np.abs(first.torque - before) <= largest + ROUNDING).all()
+
+
+def test_enable_waits_until_a_stop_is_over():
+    loop = Harness().start()
+    loop.step(enable=False)
+    assert 'still stopping' in loop.step(enable=True).refused[0]
+    assert loop.outputs.mode is Mode.STOPPING
+    loop.stop()
+    assert loop.step(enable=True).mode is Mode.RAMPING
+
+
+def test_a_held_robot_is_enabled_without_a_jump():
+    loop = Harness(stop_policy='hold').start()
+    loop.step(enable=False)
+    held = loop.run(10.0)[-1]
+    assert held.mode is Mode.STOPPING
+    assert loop.step(enable=True).torque.tolist() == held.torque.tolist()
+    assert loop.outputs.mode is Mode.RAMPING
+
+
+# -- faults --------------------------------------------------------------------------------------------
+
+
+def test_an_emergency_stop_latches_until_released_and_cleared():
+    loop = Harness().start()
+    loop.step(emergency_stop=True)
+    assert loop.fault == 'emergency_stop'
+    loop.stop()
+    assert 'still pressed' in loop.step(clear_fault=True).refused[0]
+    loop.step(emergency_stop=False)
+    assert loop.fault == 'emergency_stop'
+    assert 'clear it first' in loop.step(enable=True).refused[0]
+    assert loop.step(clear_fault=True).mode is Mode.DISABLED
+    assert loop.outputs.torque is None
+
+
+def test_a_fault_is_not_cleared_before_its_stop_is_over():
+    loop = Harness().start()
+    loop.step(emergency_stop=True)
+    outputs = loop.step(emergency_stop=False, clear_fault=True, enable=True)
+    assert 'not over yet' in outputs.refused[0]
+    assert outputs.mode is Mode.FAULT
+
+
+def test_the_first_fault_is_kept():
+    loop = Harness().start()
+    loop.step(emergency_stop=True)
+    loop.run(0.2, samples=[])
+    assert loop.fault == 'emergency_stop'
+
+
+def test_a_missing_heartbeat_stops():
+    loop = Harness(deadman_required=True)
+    assert 'deadman' in loop.step(enable=True).refused[0]
+    loop.step(enable=True, deadman=True)
+    loop.run(0.198)
+    assert loop.fault is None
+    loop.run(0.004)
+    assert loop.fault == 'deadman'
+
+
+def test_a_released_deadman_switch_stops_at_once():
+    loop = Harness(deadman_required=True)
+    loop.step(enable=True, deadman=True)
+    loop.step(deadman=False)
+    assert loop.fault == 'deadman'
+
+
+def test_a_deadman_switch_that_bounces_stays_stopped():
+    loop = Harness(deadman_required=True)
+    loop.step(enable=True, deadman=True)
+    for k in range(3000):
+        loop.step(deadman=k % 2 == 0)
+    assert loop.fault == 'deadman'
+    assert loop.stop().outputs.mode is Mode.FAULT
+
+
+def test_a_streamed_set_point_that_is_not_renewed_faults():
+    loop = Harness(terms=('computed_torque',), reference_timeout=0.1).start()
+    loop.step(trajectory=JointTrajectory(loop.robot.joint_names, np.zeros(1), loop.q[None]))
+    assert loop.outputs.refused == []
+    loop.run(0.09)
+    assert loop.fault is None
+    loop.run(0.02)
+    assert loop.fault == 'reference'
+
+
+@pytest.mark.parametrize(
+    ('kind', 'change'),
+    [
+        ('velocity', lambda loop: setattr(loop, 'v', np.array([0.0, 6.1]))),
+        ('position', lambda loop: setattr(loop, 'q', np.array([0.6, 3.2]))),
+        ('following_error', lambda loop: setattr(loop, 'q', loop.q + np.array([0.0, 0.2]))),
+    ],
+)
+def test_a_robot_beyond_a_limit_faults_and_names_the_joint(kind, change):
+    loop = Harness(terms=('computed_torque',)).start()
+    loop.step(limits={'following_error': 0.1})
+    change(loop)
+    outputs = loop.step()
+    assert loop.fault == kind
+    assert "'joint_2'" in outputs.fault.reason
+
+
+def test_a_position_margin_reduces_the_range():
+    loop = Harness().start()
+    loop.step(limits={'position_margin': [3.0, 0.0]})
+    assert loop.fault == 'position'
+
+
+def test_limits_may_change_at_every_step():
+    loop = Harness().start()
+    loop.v = np.array([0.5, 0.5])
+    for _ in range(20):  # memory of earlier limits is used again
+        for velocity in (9.0, 1.0):
+            loop.step(limits={'velocity': velocity})
+            assert loop.fault is None
+    loop.step(limits={'velocity': 0.1})
+    assert loop.fault == 'velocity'
+
+
+def test_a_normal_stop_is_no_fault_though_the_arm_moves_and_the_stream_ends():
+    loop = Harness(terms=('computed_torque',), reference_timeout=0.1, deadman_required=True)
+    loop.step(enable=True, deadman=True)
+    loop.step(limits={'following_error': 0.1}, deadman=True)
+    loop.step(enable=False)
+    loop.q = loop.q - 0.5
+    assert loop.stop().outputs.mode is Mode.DISABLED
+
+
+def test_a_collision_stops_where_that_is_configured():
+    loop = Harness(terms=('gravity', 'observer'), observer_collision=10.0, observer_reaction='stop')
+    loop.start()
+    loop.v = np.array([1.0, 0.0])  # no torque of the motors explains this
+    loop.run(0.1)
+    assert loop.fault == 'collision'
+
+
+def test_clearing_and_enabling_in_one_step_keeps_the_observer_valid():
+    loop = Harness(terms=('gravity', 'observer'), observer_collision=10.0, observer_reaction='stop')
+    loop.effort = loop.robot.gravity_torque(loop.q)
+    loop.step()
+    loop.step(emergency_stop=True)
+    loop.step(emergency_stop=False, clear_fault=True, enable=True)
+    assert loop.run(0.1)[-1].fault is None
+    assert np.isfinite(loop.controller.terms[1].external).all()
