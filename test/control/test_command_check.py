@@ -22,10 +22,10 @@ class Checked:
         self.check = CommandCheck(robot, Drivers(robot, robot.joint_names), self.limits)
         self.time = 100.0
 
-    def wrong(self, values, label='', measured=UNKNOWN, dt=DT):
+    def reason(self, values, label='', measured=UNKNOWN, dt=DT):
         self.time += dt
-        self.check.go_on(self.time, np.zeros(2), SPAN)
-        fault = self.check.wrong(Command(values, label, self.time), measured)
+        self.check.advance(self.time, np.zeros(2), SPAN)
+        fault = self.check.check(Command(values, label, self.time), measured)
         return fault and fault.reason
 
 
@@ -35,8 +35,8 @@ def checked():
 
 
 def test_a_command_within_limits_and_rate_is_right(checked):
-    assert checked.wrong(np.array([100.0, -50.0]), 'joint_1,joint_2') is None
-    assert checked.wrong(np.array([100.0 - 1000.0 * DT, -50.0])) is None
+    assert checked.reason(np.array([100.0, -50.0]), 'joint_1,joint_2') is None
+    assert checked.reason(np.array([100.0 - 1000.0 * DT, -50.0])) is None
 
 
 @pytest.mark.parametrize(
@@ -49,31 +49,31 @@ def test_a_command_within_limits_and_rate_is_right(checked):
     ],
 )
 def test_a_wrong_command_has_a_reason(checked, values, label, reason):
-    assert reason in checked.wrong(values, label)
+    assert reason in checked.reason(values, label)
 
 
 def test_a_jump_beyond_the_rate_is_wrong_and_what_was_not_used_accumulates(checked):
-    checked.wrong(np.zeros(2) + 1.0)
+    checked.reason(np.zeros(2) + 1.0)
     allowed = checked.limits.effort_rate[0] * JITTER
     for _ in range(40):  # until the full allowance is there again
-        assert checked.wrong(np.array([1.0, 1.0])) is None
-    assert checked.wrong(np.array([1.0 + 0.99 * allowed, 1.0])) is None
-    assert "joint 'joint_1': its torque jumps by" in checked.wrong(np.array([1.0 - 0.1 * allowed, 1.0]))
+        assert checked.reason(np.array([1.0, 1.0])) is None
+    assert checked.reason(np.array([1.0 + 0.99 * allowed, 1.0])) is None
+    assert "joint 'joint_1': its torque jumps by" in checked.reason(np.array([1.0 - 0.1 * allowed, 1.0]))
 
 
 def test_after_a_pause_or_at_the_measured_effort_a_command_begins_anew(checked):
-    assert checked.wrong(np.array([80.0, 0.0])) is None
+    assert checked.reason(np.array([80.0, 0.0])) is None
     checked.check.forget()
-    assert checked.wrong(np.array([-80.0, 0.0])) is None
+    assert checked.reason(np.array([-80.0, 0.0])) is None
     checked.check.forget()
-    assert checked.wrong(np.zeros(2)) is None
-    assert checked.wrong(np.array([80.0, 0.0]), measured=np.array([81.0, 0.0])) is None
+    assert checked.reason(np.zeros(2)) is None
+    assert checked.reason(np.array([80.0, 0.0]), measured=np.array([81.0, 0.0])) is None
 
 
 def test_a_command_of_the_guard_itself_is_followed(checked):
-    checked.wrong(np.array([10.0, 0.0]))
+    checked.reason(np.array([10.0, 0.0]))
     checked.check.follow(np.array([60.0, 0.0]), np.array([60.0, 0.0]))
-    assert checked.wrong(np.array([60.5, 0.0])) is None
+    assert checked.reason(np.array([60.5, 0.0])) is None
 
 
 def test_the_range_of_speeds_covers_the_span_and_at_most_twice_of_it():

@@ -7,8 +7,8 @@ from harness import robot_named
 import krang_dynamics as kd
 from krang_dynamics.control.controller import Inputs
 from krang_dynamics.control.guard import GuardInputs
-from krang_dynamics.control.sensors import ImuSample, OdomSample
 from krang_dynamics.control.message_queue import MOST_LISTS, MOST_STATES, StateCollector
+from krang_dynamics.control.sensors import ImuSample, OdomSample
 from krang_dynamics.safety.joint_buffer import JointSamples
 
 ARMS = [f'{side}_{i}' for side in ('left', 'right') for i in range(1, 8)]

@@ -103,8 +103,8 @@ def test_the_description_of_terms_names_all_of_them():
 @pytest.mark.parametrize(
     ('parameter', 'text'),
     [
-        (NUMBER, 'a number [m]'),
-        (PER_JOINT, "numbers [m]; one number for all joints, or one per joint in the robot's order"),
+        (NUMBER, 'a number; unit: m'),
+        (PER_JOINT, "numbers; unit: m; one number for all joints, or one per joint in the robot's order"),
         (Parameter('x', 'text', 'a', 'a choice', choices=('a', 'b')), 'a choice; one of a, b'),
     ],
 )

@@ -38,7 +38,7 @@ def test_krangs_base_is_known_from_its_inertial_unit():
     loop = Harness('krang', ramp_time=0.0)
     q, v = loop.robot.home + 0.05, np.full(17, 0.01)
     loop.step(samples=[encoders(loop, q, v)], enable=True)
-    assert "'base_pitch' has never been received" in loop.outputs.refused[0]
+    assert "'base_pitch' was never received" in loop.outputs.refused[0]
     loop.step(samples=[encoders(loop, q, v)], imu=[krang_imu(loop, q, v)], enable=True)
     assert loop.outputs.refused == []
     loop.step(samples=[encoders(loop, q, v)], imu=[krang_imu(loop, q, v)])

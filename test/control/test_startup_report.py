@@ -105,7 +105,7 @@ def test_it_names_the_robot_and_its_terms():
         (('computed_torque',), False, 'compensated here; the hardware must not'),
         (('gravity', 'computed_torque'), True, 'compensated by the HARDWARE'),
         (('damping',), True, 'compensated by the HARDWARE'),
-        (('damping', 'friction'), False, 'compensated by NOBODY'),
+        (('damping', 'friction'), False, 'NOT compensated'),
     ],
 )
 def test_it_names_what_compensates_gravity(terms, by_hardware, word):
@@ -115,6 +115,6 @@ def test_it_names_what_compensates_gravity(terms, by_hardware, word):
 
 
 def test_it_gives_the_stop_policy_and_times():
-    assert 'stop policy: lower, 2 s, blind 0.5 s' in report('planar_2r')
+    assert 'stop policy: lower, 2 s; without a valid state 0.5 s' in report('planar_2r')
     lines = report('planar_2r', stop_policy='hold', stop_time=1.5, stop_blind_time=0.25)
-    assert 'stop policy: hold, 1.5 s, blind 0.25 s' in lines
+    assert 'stop policy: hold, 1.5 s; without a valid state 0.25 s' in lines

@@ -29,7 +29,7 @@ def adopt(limits, **changes):
 
 def send(limiter, limits, torque, times=1):
     for _ in range(times):
-        command, limited = limiter.release(np.array(torque), DT, limits.effort_rate)
+        command, limited = limiter.limit(np.array(torque), DT, limits.effort_rate)
     return command.tolist(), limited
 
 
@@ -59,7 +59,7 @@ def test_a_torque_that_is_not_finite_leaves_the_last_command(limiter, limits, in
 
 def test_in_no_time_nothing_changes(limiter, limits):
     limiter.start(np.array([30.0, 10.0]))
-    assert limiter.release(np.zeros(2), 0.0, limits.effort_rate)[0].tolist() == [30.0, 10.0]
+    assert limiter.limit(np.zeros(2), 0.0, limits.effort_rate)[0].tolist() == [30.0, 10.0]
 
 
 def test_a_joint_that_is_not_commanded_gets_nothing(limits):
@@ -95,6 +95,6 @@ def test_a_raised_limit_applies_at_once(limiter, limits):
 
 
 def test_a_command_is_read_only(limiter, limits):
-    command, _ = limiter.release(np.ones(2), DT, limits.effort_rate)
+    command, _ = limiter.limit(np.ones(2), DT, limits.effort_rate)
     with pytest.raises(ValueError, match='read-only'):
         command[0] = 99.0

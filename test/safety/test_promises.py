@@ -504,7 +504,7 @@ def test_the_safety_stage_sends_only_what_the_output_limiter_returns():
             (value,) = assigned(step, 'command')
         assert value == 'None' or value.startswith('self._out(')
     (source,) = assigned(method('safety/safety_stage.py', '_out'), 'command')
-    assert source.startswith('self._release.release(')
+    assert source.startswith('self._limiter.limit(')
 
 
 def test_no_other_module_makes_outputs_or_writes_the_last_command():

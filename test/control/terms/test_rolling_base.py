@@ -22,5 +22,5 @@ def test_rolling_base_makes_the_task_error_obey_the_published_gains():
 
 
 def test_rolling_base_is_refused_where_nothing_rolls():
-    with pytest.raises(KrangError, match='no rolling base'):
+    with pytest.raises(KrangError, match='not a rolling base'):
         RollingBase(robot_named('planar_2r'))

@@ -115,7 +115,7 @@ def test_a_wrench_that_is_not_renewed_fades_out(krang):
     ('bad', 'reason'),
     [
         (sample('bracket', 'world'), 'not configured'),
-        (sample('left_hand', 'somewhere'), 'no frame of the robot'),
+        (sample('left_hand', 'somewhere'), 'not a frame of the robot'),
         (sample('left_hand', 'world', force=np.array([0, np.nan, 0])), r'wrench\[1\] is nan'),
         (sample('left_hand', 'world', moment=np.zeros(2)), 'wrench has shape'),
     ],

@@ -9,16 +9,16 @@ with warnings.catch_warnings():
     warnings.simplefilter('ignore')  # the message generator's parser imports a deprecated module
     import rosidl_generator_py  # noqa: F401
 
+from krang_dynamics.nodes.ros.inbox import Inbox
 from rclpy.serialization import serialize_message
 from sensor_msgs.msg import JointState
 
 import krang_dynamics as kd
 from krang_dynamics.control.controller import Inputs
 from krang_dynamics.control.guard import GuardInputs
-from krang_dynamics.control.sensors import ImuSample, OdomSample
 from krang_dynamics.control.message_queue import MOST_LISTS, MOST_STATES
+from krang_dynamics.control.sensors import ImuSample, OdomSample
 from krang_dynamics.errors import InputError
-from krang_dynamics.nodes.ros.inbox import Inbox
 
 ARMS = [f'{side}_{i}' for side in ('left', 'right') for i in range(1, 8)]
 TURN = np.array([0.0, 0.0, 0.0, 1.0])

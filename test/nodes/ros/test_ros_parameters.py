@@ -5,13 +5,13 @@ from math import inf, nan
 import numpy as np
 import pytest
 import rclpy
+from krang_dynamics.nodes.ros.node_parameters import NODE_PARAMETERS
 from rclpy.parameter import Parameter as RosParameter
 
 import krang_dynamics as kd
 from krang_dynamics.control.parameters import PARAMETERS, Parameter, frame_parameters
 from krang_dynamics.errors import InputError, KrangError
 from krang_dynamics.nodes.ros.node_base import Shell
-from krang_dynamics.nodes.ros.node_parameters import NODE_PARAMETERS
 from krang_dynamics.nodes.ros.ros_parameters import RosParameters
 
 ALL = (*PARAMETERS, *NODE_PARAMETERS)
