@@ -4,8 +4,8 @@ from itertools import count
 
 import numpy as np
 import pytest
-from nodes.bench import Bench, Controller
 from nodes.fake_robot import FakeRobot
+from nodes.harness import Controller, Harness
 from nodes.monitor import Monitor
 from std_msgs.msg import Bool
 
@@ -25,10 +25,10 @@ def weight(robot):
 
 
 def test_p12_two_robots_in_two_namespaces_do_not_hear_each_other():
-    with Bench() as bench:
-        robots = [FakeRobot(bench, namespace=name) for name in ('/left', '/right')]
+    with Harness() as harness:
+        robots = [FakeRobot(harness, namespace=name) for name in ('/left', '/right')]
         robots[1].q = np.array([-0.4, 0.3])
-        controllers = [Controller(bench, namespace=name, **ARM) for name in ('/left', '/right')]
+        controllers = [Controller(harness, namespace=name, **ARM) for name in ('/left', '/right')]
         for controller in controllers:
             controller.activate()
         controllers[0].drive()
@@ -48,10 +48,10 @@ def test_p12_two_robots_in_two_namespaces_do_not_hear_each_other():
 
 
 def test_p10_two_controllers_that_hear_the_same_states_send_the_same_bits():
-    with Bench() as bench:
-        robot = FakeRobot(bench)
+    with Harness() as harness:
+        robot = FakeRobot(harness)
         remap = [('joint_states', '/joint_states')]
-        twins = [Controller(bench, namespace=name, remap=remap, **ARM) for name in ('/one', '/two')]
+        twins = [Controller(harness, namespace=name, remap=remap, **ARM) for name in ('/one', '/two')]
         for twin in twins:
             twin.activate()
             twin.drive()

@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 import pytest
 from nav_msgs.msg import Odometry
-from nodes.bench import Bench, Controller, Process, Topic
+from nodes.harness import Controller, Harness, Process, Topic
 from rcl_interfaces.srv import GetParameters, SetParametersAtomically
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rosgraph_msgs.msg import Clock
@@ -36,9 +36,9 @@ class Simulator(Process):
     }
     set, get = Controller.set, Controller.get
 
-    def __init__(self, bench, namespace='', **parameters):
-        self.truth = Topic(bench, JointState, f'{namespace}/simulator/truth', NEWEST)
-        super().__init__(bench, 'simulator', namespace, engine='pinocchio', **parameters)
+    def __init__(self, harness, namespace='', **parameters):
+        self.truth = Topic(harness, JointState, f'{namespace}/simulator/truth', NEWEST)
+        super().__init__(harness, 'simulator', namespace, engine='pinocchio', **parameters)
 
     @property
     def now(self):
@@ -53,17 +53,17 @@ class Simulator(Process):
     def goes_on(self, seconds):
         """Wait for simulated time to pass."""
         end = self.now + seconds
-        self.bench.until(lambda: self.now >= end, f'{seconds:g} simulated seconds')
+        self.harness.until(lambda: self.now >= end, f'{seconds:g} simulated seconds')
 
 
 class Pair:
     """A simulated planar_2r in lock step, and its controller."""
 
-    def __init__(self, bench, **parameters):
-        self.bench = bench
-        self.simulator = Simulator(bench, robot='planar_2r', publish_clock=True, rate=RATE)
+    def __init__(self, harness, **parameters):
+        self.harness = harness
+        self.simulator = Simulator(harness, robot='planar_2r', publish_clock=True, rate=RATE)
         self.controller = Controller(
-            bench,
+            harness,
             robot='planar_2r',
             terms=TERMS,
             use_sim_time=True,
@@ -87,14 +87,14 @@ class Pair:
             positions = (ROBOT.home + share * way).tolist()
             message.points.append(JointTrajectoryPoint(positions=positions, velocities=[0.0, 0.0]))
             message.points[-1].time_from_start.sec = moment
-        publisher = self.bench.node.create_publisher(JointTrajectory, 'joint_trajectory', 10)
-        self.bench.until(publisher.get_subscription_count, 'somebody to follow')
+        publisher = self.harness.node.create_publisher(JointTrajectory, 'joint_trajectory', 10)
+        self.harness.until(publisher.get_subscription_count, 'somebody to follow')
         publisher.publish(message)
 
     def assert_stopped(self, kind):
         """A fault of this kind, which stays, and zero torque at the end."""
         self.controller.until_fault(kind)
-        self.bench.until(lambda: not any(self.controller.commands.last.message.data), 'zero torque')
+        self.harness.until(lambda: not any(self.controller.commands.last.message.data), 'zero torque')
         assert self.controller.fault == kind
 
     def assert_within_limits(self):
@@ -109,13 +109,13 @@ class Pair:
             process.send(signal.SIGINT)
             assert process.wait() == 0
             assert 'Traceback' not in process.log
-            self.bench.processes.remove(process)
+            self.harness.processes.remove(process)
 
 
 @pytest.fixture
-def fresh(bench):
+def fresh(harness):
     """A pair that drives, for a test that ruins it; what it sent is judged at the end."""
-    pair = Pair(bench)
+    pair = Pair(harness)
     pair.drive()
     yield pair
     pair.end()
@@ -123,9 +123,9 @@ def fresh(bench):
 
 
 @pytest.fixture(scope='module')
-def lasting(bench):
+def lasting(harness):
     """A pair that is stopped by holding, and so can be driven again."""
-    pair = Pair(bench, stop__policy='hold')
+    pair = Pair(harness, stop__policy='hold')
     yield pair
     pair.end()
 
@@ -156,16 +156,16 @@ def _seconds(stamp):
 
 def run_in_lock_step(seconds, pause):
     """All joint_states of a run with noise and losses whose controller comes some time after the robot."""
-    with Bench() as bench:
-        heard = Topic(bench, JointState, 'joint_states', SENSORS)
+    with Harness() as harness:
+        heard = Topic(harness, JointState, 'joint_states', SENSORS)
         faults = {'faults__position_noise': 1e-4, 'faults__velocity_noise': 1e-3, 'faults__lost': 0.02}
-        simulator = Simulator(bench, robot='planar_2r', publish_clock=True, **faults)
-        bench.until(lambda: len(simulator.truth) > pause, 'the first state, again and again')
+        simulator = Simulator(harness, robot='planar_2r', publish_clock=True, **faults)
+        harness.until(lambda: len(simulator.truth) > pause, 'the first state, again and again')
         controller = Controller(
-            bench, robot='planar_2r', terms=TERMS, use_sim_time=True, auto_enable=True, ramp_time=0.2
+            harness, robot='planar_2r', terms=TERMS, use_sim_time=True, auto_enable=True, ramp_time=0.2
         )
         controller.activate()
-        bench.until(lambda: simulator.now > seconds, f'{seconds} simulated seconds')
+        harness.until(lambda: simulator.now > seconds, f'{seconds} simulated seconds')
         assert controller.mode == 'active'
         runs = {}
         for message in (record.message for record in list(heard.records)):
@@ -184,26 +184,26 @@ def test_in_lock_step_two_runs_give_the_same_messages():
     assert len({first[stamp] for stamp in both}) > 300  # and it did move
 
 
-def test_in_real_time_it_keeps_its_rate_and_what_it_was_told_last(bench):
-    simulator = Simulator(bench, '/real', robot='planar_2r', lock_step=False, rate=200.0)
-    states = Topic(bench, JointState, '/real/joint_states', SENSORS)
+def test_in_real_time_it_keeps_its_rate_and_what_it_was_told_last(harness):
+    simulator = Simulator(harness, '/real', robot='planar_2r', lock_step=False, rate=200.0)
+    states = Topic(harness, JointState, '/real/joint_states', SENSORS)
     states.next()
     begin = time.time()
-    bench.until(lambda: time.time() > begin + 1.5, 'a second and a half')
+    harness.until(lambda: time.time() > begin + 1.5, 'a second and a half')
     records = list(states.records)
     stamps = [_seconds(record.message.header.stamp) for record in records]
     assert np.median(np.diff(stamps)) == pytest.approx(1 / 200.0, rel=0.1)
     assert stamps[-1] == pytest.approx(records[-1].sent, abs=0.05)
-    commands = bench.node.create_publisher(Float64MultiArray, '/real/effort_commands', 10)
-    bench.until(commands.get_subscription_count, 'the simulator to listen')
+    commands = harness.node.create_publisher(Float64MultiArray, '/real/effort_commands', 10)
+    harness.until(commands.get_subscription_count, 'the simulator to listen')
     for data in ([3.0, 4.0], [1.0], [1.0, float('nan')]):
         commands.publish(Float64MultiArray(data=data))
-    bench.until(lambda: 'nan; it must be finite' in simulator.log, 'a refusal')
+    harness.until(lambda: 'nan; it must be finite' in simulator.log, 'a refusal')
     assert 'refused: command has shape (1,)' in simulator.log
     assert states.next().message.effort.tolist() == [3.0, 4.0]
     simulator.send(signal.SIGINT)
     assert simulator.wait() == 0
-    bench.processes.remove(simulator)
+    harness.processes.remove(simulator)
 
 
 # -- faults that end in a stop and leave the robot lying; they come first, as topics are shared ---------
@@ -245,9 +245,9 @@ def test_states_too_late_end_in_the_stop_policy(fresh):
 # -- topics --------------------------------------------------------------------------------------------
 
 
-def test_every_robot_speaks_on_the_topics_of_its_sensors(bench):
-    krang = Simulator(bench, '/k', robot='krang', wheels_locked=True)
-    otbot = Simulator(bench, '/o', robot='otbot', publish_clock=True)
+def test_every_robot_speaks_on_the_topics_of_its_sensors(harness):
+    krang = Simulator(harness, '/k', robot='krang', wheels_locked=True)
+    otbot = Simulator(harness, '/o', robot='otbot', publish_clock=True)
     heard = {
         '/k/joint_states': JointState,
         '/k/imu': Imu,
@@ -255,8 +255,10 @@ def test_every_robot_speaks_on_the_topics_of_its_sensors(bench):
         '/o/odom': Odometry,
         '/clock': Clock,
     }
-    topics = {name: Topic(bench, kind, name, SENSORS) for name, kind in heard.items()}
-    bench.until(lambda: all(map(len, topics.values())), lambda: f'{ {k: len(t) for k, t in topics.items()} }')
+    topics = {name: Topic(harness, kind, name, SENSORS) for name, kind in heard.items()}
+    harness.until(
+        lambda: all(map(len, topics.values())), lambda: f'{ {k: len(t) for k, t in topics.items()} }'
+    )
     robot = kd.load_robot('krang')
     message = topics['/k/joint_states'].last.message
     assert set(message.name) == set(robot.joint_names) - {'base_pitch'}
@@ -269,7 +271,7 @@ def test_every_robot_speaks_on_the_topics_of_its_sensors(bench):
     for simulator in (krang, otbot):
         simulator.send(signal.SIGINT)
         assert simulator.wait() == 0
-        bench.processes.remove(simulator)
+        harness.processes.remove(simulator)
 
 
 @pytest.mark.parametrize(
@@ -338,7 +340,7 @@ def test_a_load_that_it_is_not_told_of_pulls_it_down_and_one_that_it_knows_does_
 
 
 def test_a_push_is_felt_and_over(held):
-    wrenches = Topic(held.bench, JointState, 'torque_controller/external_torques', SENSORS)
+    wrenches = Topic(held.harness, JointState, 'torque_controller/external_torques', SENSORS)
     wrenches.next()
     assert held.simulator.set(
         push__frame='tip', push__wrench=[0.0, 0.0, -10.0, 0.0, 0.0, 0.0], push__duration=0.3

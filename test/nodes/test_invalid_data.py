@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from builtin_interfaces.msg import Duration, Time
 from geometry_msgs.msg import WrenchStamped
-from nodes.bench import Bench, Controller, Guard
 from nodes.fake_robot import FakeRobot, time_message
+from nodes.harness import Controller, Guard, Harness
 from nodes.monitor import Monitor
 from std_msgs.msg import Bool, Float64MultiArray
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
@@ -129,11 +129,11 @@ class Rubbish:
 @pytest.fixture(scope='module')
 def aftermath():
     """Both nodes after all of it: controller, guard, robot and what was asked of them."""
-    with Bench() as bench:
-        robot = FakeRobot(bench)
-        FakeRobot(bench, namespace='/guard')
+    with Harness() as harness:
+        robot = FakeRobot(harness)
+        FakeRobot(harness, namespace='/guard')
         controller = Controller(
-            bench,
+            harness,
             robot='planar_2r',
             terms=['gravity', 'damping', 'computed_torque', 'wrench', 'joint_limits', 'observer'],
             ramp_time=0.05,
@@ -141,7 +141,7 @@ def aftermath():
             stop__blind_time=0.1,
             wrench__tip__convention='applied_by_robot',
         )
-        guard = Guard(bench, '/guard', robot='planar_2r', stop__time=0.1, stop__blind_time=0.1)
+        guard = Guard(harness, '/guard', robot='planar_2r', stop__time=0.1, stop__blind_time=0.1)
         controller.activate()
         controller.drive()
         rubbish = Rubbish(robot)
@@ -215,4 +215,4 @@ def test_p4_the_controller_recovers_when_the_rubbish_ends(aftermath):
     controller.activate()
     controller.drive()
     weight = robot.model.gravity_torque(robot.q)
-    robot.bench.until(lambda: np.allclose(controller.commands.last.message.data, weight), f'{weight} N m')
+    robot.harness.until(lambda: np.allclose(controller.commands.last.message.data, weight), f'{weight} N m')
