@@ -16,7 +16,7 @@ from std_msgs.msg import Bool, Float64MultiArray, String
 from std_srvs.srv import SetBool, Trigger
 from trajectory_msgs.msg import JointTrajectory
 
-from ..bags.io.command_message import time_label
+from ..bags.io.command_message import Stamp, time_label, unstamped
 from ..bags.io.joint_state_codec import JointStateReader, stamp_of
 from ..control import messages
 from ..control.builder import in_force, robot_of
@@ -156,6 +156,8 @@ class TorqueControllerNode(NodeBase, LifecycleNode):
         self._checked_publishers_at = 0.0
         self._reported_at = monotonic()
         self._unknown_joints = self._state_publishers = 0
+        self._taken_at = 0  # when the newest message was taken [ns]
+        self._unstamped: Stamp = (0, 0)  # label of the newest joint state without a stamp
         self._state_topic = self.resolve_topic_name('joint_states')
         self._subscriptions_made = list(self._subscribe(session, robot))
 
@@ -189,7 +191,7 @@ class TorqueControllerNode(NodeBase, LifecycleNode):
         recorder = self._recorder
 
         def take(data: bytes, info: dict[str, int]) -> None:
-            received = time_ns()
+            received = self._taken_at = time_ns()
             recorder.keep(topic, received, data)
             try:
                 message = data if raw else deserialize_message(data, kind)
@@ -224,6 +226,8 @@ class TorqueControllerNode(NodeBase, LifecycleNode):
     def _on_states(self, data: bytes, received: int) -> None:
         now = self.arrival(stamp_of(data))
         sample = self._reader.read(data, now)
+        if self._reader.stamp == (0, 0):
+            self._unstamped = unstamped(data, self._taken_at)
         is_complete = self.session.take_states(sample, self._reader.stamp)
         self._statistics.state(now)
         if is_complete:
@@ -296,7 +300,7 @@ class TorqueControllerNode(NodeBase, LifecycleNode):
 
     def _publish(self, outputs: Outputs, received: int | None = None, event: str = '') -> None:
         """The command first, then everything that explains it."""
-        command = self._topics.send(outputs, self.step_times(self.session.answered))
+        command = self._topics.send(outputs, self._labels())
         if command is not None:
             self._after_command(outputs, command, received)
         self._statistics.step_time.add(1e6 * (monotonic() - self.steady))
@@ -308,6 +312,10 @@ class TorqueControllerNode(NodeBase, LifecycleNode):
             self._report_change(outputs, event)
         elif event:
             self._publish_state(event)
+
+    def _labels(self) -> tuple[Stamp, Stamp, Stamp]:
+        answered = self.session.answered
+        return self.step_times(self._unstamped if answered == (0, 0) else answered)
 
     def _after_command(self, outputs: Outputs, command: bytes, received: int | None) -> None:
         statistics, sent = self._statistics, time_ns()
