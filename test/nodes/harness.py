@@ -21,6 +21,7 @@ with warnings.catch_warnings():
     warnings.simplefilter('ignore')  # the message generator's parser imports a deprecated module
     import rosidl_generator_py  # noqa: F401
 
+import numpy as np
 import rclpy
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState, GetState
@@ -33,7 +34,7 @@ from rcl_interfaces.srv import (
 from rclpy.context import Context
 from rclpy.executors import ExternalShutdownException, ShutdownException, SingleThreadedExecutor
 from rclpy.parameter import Parameter, parameter_value_to_python
-from rclpy.qos import DurabilityPolicy, QoSProfile
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
 from std_srvs.srv import SetBool, Trigger
@@ -47,6 +48,9 @@ TAIL = 3000  # characters of a log that a failure shows
 TRANSITIONS = {'configure': 1, 'cleanup': 2, 'activate': 3, 'deactivate': 4}
 LATCHED = QoSProfile(depth=100, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 RELIABLE = QoSProfile(depth=1000)
+NEWEST = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
+
+EPOCH = 1.0  # start of simulated time [s]
 
 Record = namedtuple('Record', 'sent number message')  # when its publisher wrote it [s], its count there
 
@@ -388,6 +392,40 @@ class Guard(Process):
     def __init__(self, harness, namespace='', **parameters):
         self.passed = Topic(harness, Float64MultiArray, f'{namespace}/guarded/effort_commands')
         super().__init__(harness, 'torque_guard', namespace, **parameters)
+
+
+class Simulator(Process):
+    """A simulated robot, and its true state on ~/truth."""
+
+    services: ClassVar = {
+        'set_parameters_atomically': SetParametersAtomically,
+        'get_parameters': GetParameters,
+    }
+    set, get = Controller.set, Controller.get
+
+    def __init__(self, harness, namespace='', remap=(), **parameters):
+        self.truth = Topic(harness, JointState, f'{namespace}/simulator/truth', NEWEST)
+        super().__init__(harness, 'simulator', namespace, remap, **{'engine': 'pinocchio', **parameters})
+
+    @property
+    def now(self):
+        """Simulated time since the start [s]."""
+        last = self.truth.last
+        return seconds(last.message.header.stamp) - EPOCH if last else 0.0
+
+    @property
+    def q(self):
+        return np.array(self.truth.last.message.position)
+
+    def goes_on(self, seconds):
+        """Wait for simulated time to pass."""
+        end = self.now + seconds
+        self.harness.until(lambda: self.now >= end, f'{seconds:g} simulated seconds')
+
+
+def seconds(stamp):
+    """A builtin_interfaces/Time [s]."""
+    return stamp.sec + 1e-9 * stamp.nanosec
 
 
 def _dotted(keyword):

@@ -2,13 +2,11 @@
 
 import signal
 import time
-from typing import ClassVar
 
 import numpy as np
 import pytest
 from nav_msgs.msg import Odometry
-from nodes.harness import Controller, Harness, Process, Topic
-from rcl_interfaces.srv import GetParameters, SetParametersAtomically
+from nodes.harness import EPOCH, Controller, Harness, Simulator, Topic, seconds
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import Imu, JointState
@@ -21,39 +19,8 @@ pytestmark = pytest.mark.processes
 
 ROBOT = kd.load_robot('planar_2r')
 SENSORS = QoSProfile(depth=5000, reliability=ReliabilityPolicy.BEST_EFFORT)
-NEWEST = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
-EPOCH = 1.0  # of simulated time [s]
 RATE = 250.0  # of faulty robots: all their messages are to be heard here, also on a loaded machine [Hz]
 TERMS = ['friction', 'computed_torque', 'observer']
-
-
-class Simulator(Process):
-    """The simulated robot, and what no sensor sees."""
-
-    services: ClassVar = {
-        'set_parameters_atomically': SetParametersAtomically,
-        'get_parameters': GetParameters,
-    }
-    set, get = Controller.set, Controller.get
-
-    def __init__(self, harness, namespace='', **parameters):
-        self.truth = Topic(harness, JointState, f'{namespace}/simulator/truth', NEWEST)
-        super().__init__(harness, 'simulator', namespace, engine='pinocchio', **parameters)
-
-    @property
-    def now(self):
-        """Simulated time since the start [s]."""
-        last = self.truth.last
-        return _seconds(last.message.header.stamp) - EPOCH if last else 0.0
-
-    @property
-    def q(self):
-        return np.array(self.truth.last.message.position)
-
-    def goes_on(self, seconds):
-        """Wait for simulated time to pass."""
-        end = self.now + seconds
-        self.harness.until(lambda: self.now >= end, f'{seconds:g} simulated seconds')
 
 
 class Pair:
@@ -147,10 +114,6 @@ def pair(lasting):
     lasting.assert_within_limits()
 
 
-def _seconds(stamp):
-    return stamp.sec + 1e-9 * stamp.nanosec
-
-
 # -- time ----------------------------------------------------------------------------------------------
 
 
@@ -191,7 +154,7 @@ def test_in_real_time_it_keeps_its_rate_and_what_it_was_told_last(harness):
     begin = time.time()
     harness.until(lambda: time.time() > begin + 1.5, 'a second and a half')
     records = list(states.records)
-    stamps = [_seconds(record.message.header.stamp) for record in records]
+    stamps = [seconds(record.message.header.stamp) for record in records]
     assert np.median(np.diff(stamps)) == pytest.approx(1 / 200.0, rel=0.1)
     assert stamps[-1] == pytest.approx(records[-1].sent, abs=0.05)
     commands = harness.node.create_publisher(Float64MultiArray, '/real/effort_commands', 10)
