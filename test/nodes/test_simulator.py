@@ -6,7 +6,7 @@ import time
 import numpy as np
 import pytest
 from nav_msgs.msg import Odometry
-from nodes.harness import EPOCH, Controller, Harness, Simulator, Topic, seconds
+from nodes.harness import EPOCH, Controller, Simulator, Topic, seconds
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import Imu, JointState
@@ -19,6 +19,7 @@ pytestmark = pytest.mark.processes
 
 ROBOT = kd.load_robot('planar_2r')
 SENSORS = QoSProfile(depth=5000, reliability=ReliabilityPolicy.BEST_EFFORT)
+FRESH = 4  # tests that need a pair of their own
 RATE = 250.0  # of faulty robots: all their messages are to be heard here, also on a loaded machine [Hz]
 TERMS = ['friction', 'computed_torque', 'observer']
 
@@ -26,20 +27,26 @@ TERMS = ['friction', 'computed_torque', 'observer']
 class Pair:
     """A simulated planar_2r in lock step, and its controller."""
 
-    def __init__(self, harness, **parameters):
-        self.harness = harness
-        self.simulator = Simulator(harness, robot='planar_2r', publish_clock=True, rate=RATE)
+    def __init__(self, harness, namespace, **parameters):
+        self.harness, self.namespace = harness, namespace
+        clock = [('/clock', f'{namespace}/clock')]
+        self.simulator = Simulator(
+            harness, namespace, clock, robot='planar_2r', publish_clock=True, rate=RATE
+        )
         self.controller = Controller(
             harness,
+            namespace=namespace,
+            remap=clock,
             robot='planar_2r',
             terms=TERMS,
             use_sim_time=True,
             flight_recorder='',
             **{'ramp_time': 0.2, 'stop__time': 0.3, 'stop__blind_time': 0.2, **parameters},
         )
-        self.controller.activate()
 
     def drive(self):
+        if self.controller.lifecycle == 'unconfigured':
+            self.controller.activate()
         self.controller.drive()
         self.simulator.goes_on(0.2)
 
@@ -54,7 +61,9 @@ class Pair:
             positions = (ROBOT.home + share * way).tolist()
             message.points.append(JointTrajectoryPoint(positions=positions, velocities=[0.0, 0.0]))
             message.points[-1].time_from_start.sec = moment
-        publisher = self.harness.node.create_publisher(JointTrajectory, 'joint_trajectory', 10)
+        publisher = self.harness.node.create_publisher(
+            JointTrajectory, f'{self.namespace}/joint_trajectory', 10
+        )
         self.harness.until(publisher.get_subscription_count, 'somebody to follow')
         publisher.publish(message)
 
@@ -79,10 +88,17 @@ class Pair:
             self.harness.processes.remove(process)
 
 
+@pytest.fixture(scope='module')
+def pairs(harness):
+    """Pairs for one test each, and one that holds when it is stopped; started together, which is faster."""
+    hold = Pair(harness, '/hold', stop__policy='hold')
+    return [Pair(harness, f'/pair_{k}') for k in range(FRESH)], hold
+
+
 @pytest.fixture
-def fresh(harness):
-    """A pair that drives, for a test that ruins it; what it sent is judged at the end."""
-    pair = Pair(harness)
+def fresh(pairs):
+    """A pair that drives, for a test after which it cannot be used; its commands are checked at the end."""
+    pair = pairs[0].pop()
     pair.drive()
     yield pair
     pair.end()
@@ -90,11 +106,10 @@ def fresh(harness):
 
 
 @pytest.fixture(scope='module')
-def lasting(harness):
+def lasting(pairs):
     """A pair that is stopped by holding, and so can be driven again."""
-    pair = Pair(harness, stop__policy='hold')
-    yield pair
-    pair.end()
+    yield pairs[1]
+    pairs[1].end()
 
 
 @pytest.fixture
@@ -117,28 +132,46 @@ def pair(lasting):
 # -- time ----------------------------------------------------------------------------------------------
 
 
-def run_in_lock_step(seconds, pause):
-    """All joint_states of a run with noise and losses whose controller comes some time after the robot."""
-    with Harness() as harness:
-        heard = Topic(harness, JointState, 'joint_states', SENSORS)
+class NoisyRun:
+    """A simulated robot with noise and losses, and a controller that is activated some time later."""
+
+    def __init__(self, harness, namespace):
+        self._harness = harness
+        clock = [('/clock', f'{namespace}/clock')]
         faults = {'faults__position_noise': 1e-4, 'faults__velocity_noise': 1e-3, 'faults__lost': 0.02}
-        simulator = Simulator(harness, robot='planar_2r', publish_clock=True, **faults)
-        harness.until(lambda: len(simulator.truth) > pause, 'the first state, again and again')
-        controller = Controller(
-            harness, robot='planar_2r', terms=TERMS, use_sim_time=True, auto_enable=True, ramp_time=0.2
+        arm = {'robot': 'planar_2r', **faults}
+        self._states = Topic(harness, JointState, f'{namespace}/joint_states', SENSORS)
+        self._simulator = Simulator(harness, namespace, clock, publish_clock=True, **arm)
+        self._controller = Controller(
+            harness,
+            namespace=namespace,
+            remap=clock,
+            robot='planar_2r',
+            terms=TERMS,
+            use_sim_time=True,
+            auto_enable=True,
+            ramp_time=0.2,
         )
-        controller.activate()
+
+    def run(self, seconds, pause):
+        """All joint states by stamp, after some repetitions of the first."""
+        harness, simulator, count = self._harness, self._simulator, len(self._simulator.truth)
+        harness.until(lambda: len(simulator.truth) > count + pause, 'the first state, repeated')
+        self._controller.activate()
         harness.until(lambda: simulator.now > seconds, f'{seconds} simulated seconds')
-        assert controller.mode == 'active'
-        runs = {}
-        for message in (record.message for record in list(heard.records)):
+        assert self._controller.mode == 'active'
+        for process in (self._controller, simulator):
+            process.kill()
+        states = {}
+        for message in (record.message for record in list(self._states.records)):
             numbers = np.array([message.position, message.velocity, message.effort])
-            runs.setdefault((message.header.stamp.sec, message.header.stamp.nanosec), numbers.tobytes())
-        return {stamp: numbers for stamp, numbers in runs.items() if stamp <= (EPOCH, seconds * 1e9)}
+            states.setdefault((message.header.stamp.sec, message.header.stamp.nanosec), numbers.tobytes())
+        return {stamp: numbers for stamp, numbers in states.items() if stamp <= (EPOCH, seconds * 1e9)}
 
 
-def test_in_lock_step_two_runs_give_the_same_messages():
-    first, second = run_in_lock_step(0.8, pause=1), run_in_lock_step(0.8, pause=8)
+def test_in_lock_step_two_runs_give_the_same_messages(harness):
+    runs = [NoisyRun(harness, f'/run_{k}') for k in range(2)]
+    first, second = (run.run(0.8, pause) for run, pause in zip(runs, (1, 8), strict=True))
     both = sorted(first.keys() & second.keys())
     assert len(both) > 300
     assert both[0] == (EPOCH, 0)
@@ -303,7 +336,7 @@ def test_a_load_that_it_is_not_told_of_pulls_it_down_and_one_that_it_knows_does_
 
 
 def test_a_push_is_felt_and_over(held):
-    wrenches = Topic(held.harness, JointState, 'torque_controller/external_torques', SENSORS)
+    wrenches = Topic(held.harness, JointState, f'{held.controller.path}/external_torques', SENSORS)
     wrenches.next()
     assert held.simulator.set(
         push__frame='tip', push__wrench=[0.0, 0.0, -10.0, 0.0, 0.0, 0.0], push__duration=0.3
