@@ -1,4 +1,4 @@
-"""An hour of Krang at 1 kHz, validated: how many times faster than it was recorded, and in how much memory.
+"""`krang validate` on one hour of Krang at 1 kHz: speed relative to real time, and memory.
 
 It writes 2.4 GB to the temporary folder, and takes about two minutes.
 """
@@ -35,7 +35,7 @@ def run():
 
 
 def record(bag, duration):
-    """A smooth motion of all joints with the torques that it takes, and noise."""
+    """A smooth motion of all joints with its torques, and noise."""
     robot, random = kd.load_robot('krang'), np.random.default_rng(4)
     t = np.arange(0, PERIOD, 1 / RATE)[:, None]
     omega = 2 * np.pi / PERIOD * random.integers(1, 6, robot.nv)
@@ -67,7 +67,7 @@ def validate(bag, *options):
 
 
 def family(pid):
-    """A process and all that it started, as Linux tells it."""
+    """A process and all its descendants, from /proc."""
     try:
         children = Path(f'/proc/{pid}/task/{pid}/children').read_text().split()
     except OSError:
@@ -76,7 +76,7 @@ def family(pid):
 
 
 def resident(pid):
-    """Memory of a process [MB], with what it shares counted in proportion where the kernel tells."""
+    """Memory of a process [MB], shared memory counted in proportion, where the kernel reports it."""
     try:
         lines = Path(f'/proc/{pid}/smaps_rollup').read_text().splitlines()
         return next(float(line.split()[1]) / 1000 for line in lines if line.startswith('Pss:'))

@@ -20,6 +20,6 @@ def run():
 
 
 def resident():
-    """Resident memory of this process [MB], as Linux tells it."""
+    """Resident memory of this process [MB], from /proc."""
     with open('/proc/self/statm') as file:
         return int(file.read().split()[1]) * 4096 / 1e6

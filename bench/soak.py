@@ -18,5 +18,5 @@ def run():
 
 
 def resident(pid):
-    """Resident memory of a process [MB], as Linux tells it."""
+    """Resident memory of a process [MB], from /proc."""
     return int(Path(f'/proc/{pid}/statm').read_text().split()[1]) * os.sysconf('SC_PAGE_SIZE') / 1e6

@@ -331,7 +331,8 @@ class Controller(Process):
 
     @property
     def lifecycle(self):
-        return self.ask('get_state').current_state.label
+        # The first answer is lost where the node has not yet found this client.
+        return self.harness.until(self._answers, f'{self.path} to answer').current_state.label
 
     def _answers(self):
         with suppress(AssertionError):

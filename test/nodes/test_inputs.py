@@ -7,7 +7,7 @@ import pytest
 from geometry_msgs.msg import WrenchStamped
 from nav_msgs.msg import Odometry
 from nodes.fake_robot import FakeRobot, time_message
-from nodes.harness import Controller, Harness
+from nodes.harness import Controller
 from nodes.monitor import Monitor
 from sensor_msgs.msg import Imu
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
@@ -34,21 +34,34 @@ def until_torque(harness, controller, names, expected):
 
 
 @pytest.fixture(scope='module')
-def controller(harness):
-    """A planar arm with what moves it: weight, computed torque and wrenches."""
-    controller = Controller(
-        harness,
-        robot='planar_2r',
-        terms=['gravity', 'computed_torque', 'wrench'],
-        ramp_time=0.1,
-        stop__time=0.2,
-        state_timeout=0.8,
-        gains__bandwidth=BANDWIDTH,
-        gains__damping_ratio=1.0,
-        wrench__tip__convention='applied_by_robot',
-        wrench__tip__max_force=100.0,
-    )
-    return controller.activate()
+def controllers(harness):
+    """All controllers of this file, started together, which is faster."""
+    quick = {'ramp_time': 0.1, 'state_timeout': 0.8}
+    return {
+        'planar_2r': Controller(
+            harness,
+            robot='planar_2r',
+            terms=['gravity', 'computed_torque', 'wrench'],
+            stop__time=0.2,
+            gains__bandwidth=BANDWIDTH,
+            gains__damping_ratio=1.0,
+            wrench__tip__convention='applied_by_robot',
+            wrench__tip__max_force=100.0,
+            **quick,
+        ),
+        'krang': Controller(
+            harness, 'gravity_compensation', '/krang', robot='krang', stop__time=0.2, **quick
+        ),
+        'otbot': Controller(
+            harness, namespace='/otbot', robot='otbot', terms=['gravity', 'damping'], damping=1.0, **quick
+        ),
+    }
+
+
+@pytest.fixture(scope='module')
+def controller(controllers):
+    """A planar arm with gravity compensation, computed torque and wrenches."""
+    return controllers['planar_2r'].activate()
 
 
 @pytest.fixture
@@ -110,10 +123,10 @@ def test_a_wrench_in_a_foreign_frame_is_refused_by_name(moving, harness, robot, 
     assert moving.mode == 'active'
 
 
-@pytest.mark.parametrize('rubbish', [np.nan, np.inf, -1e308])
-def test_p1_a_wrench_that_is_no_number_is_not_applied(moving, robot, rubbish):
+@pytest.mark.parametrize('invalid', [np.nan, np.inf, -1e308])
+def test_p1_a_wrench_that_is_no_number_is_not_applied(moving, robot, invalid):
     begin = time.time()
-    robot.say = pushing(robot, 'tip', [rubbish, 0.0, 0.0, 0.0, rubbish, 0.0])
+    robot.say = pushing(robot, 'tip', [invalid, 0.0, 0.0, 0.0, invalid, 0.0])
     robot.says(TURNS)
     assert all(np.isfinite(r.message.data).all() for r in moving.commands.since(begin))
 
@@ -200,50 +213,47 @@ def axis_angle(axis, angle):
     return np.append(np.sin(angle / 2) * np.asarray(axis), np.cos(angle / 2))
 
 
-def test_p6_krangs_base_pitch_comes_from_the_imu_and_its_motors_take_amperes():
-    with Harness() as harness:
-        robot = FakeRobot(harness, 'krang', rate=100.0)
-        model = robot.model
-        arms = model.joint_names[1:]
-        pitch = model.joint_names.index('base_pitch')
-        # Where the unit is with base_pitch 0, then turned with the base: the robot's own kinematics.
-        mount = rpy(*model.config.imu.mount_rpy)
+def test_p6_krangs_base_pitch_comes_from_the_imu_and_its_motors_take_amperes(harness, controllers):
+    robot = FakeRobot(harness, 'krang', '/krang', rate=100.0)
+    model = robot.model
+    arms = model.joint_names[1:]
+    pitch = model.joint_names.index('base_pitch')
+    # Where the unit is with base_pitch 0, then turned with the base: the robot's own kinematics.
+    mount = rpy(*model.config.imu.mount_rpy)
 
-        def attitude(quaternion):
-            imu = Imu()
-            imu.header.stamp = time_message(robot.now())
-            to = imu.orientation
-            to.x, to.y, to.z, to.w = quaternion
-            robot.publish(imu, 'imu')
-            robot.publish(robot.joint_state(arms))
+    def attitude(quaternion):
+        imu = Imu()
+        imu.header.stamp = time_message(robot.now())
+        to = imu.orientation
+        to.x, to.y, to.z, to.w = quaternion
+        robot.publish(imu, 'imu')
+        robot.publish(robot.joint_state(arms))
 
-        def turn():
-            rotation = model.frame_pose(robot.q, model.config.imu.link)[:3, :3] @ mount
-            attitude(quaternion_of(rotation))
+    def turn():
+        rotation = model.frame_pose(robot.q, model.config.imu.link)[:3, :3] @ mount
+        attitude(quaternion_of(rotation))
 
-        robot.say = robot.silent
-        controller = Controller(
-            harness, 'gravity_compensation', robot='krang', ramp_time=0.1, stop__time=0.2, state_timeout=0.8
-        ).activate()
-        robot.say = lambda: robot.publish(robot.joint_state(arms))
-        robot.says(TURNS)
-        refused = controller.enable()
-        assert not refused.success
-        assert 'base_pitch' in refused.message
-        for base in (model.home[pitch], -0.4):
-            robot.q[pitch] = base
-            robot.say = turn
-            robot.says()
-            controller.drive()
-            names = [name for name in model.joint_names if name != 'base_pitch']
-            expected = np.delete(model.gravity_torque(robot.q), pitch)
-            until_torque(harness, controller, names, expected)
-        amperes = np.delete(model.motor_command(model.gravity_torque(robot.q), robot.v), pitch)
-        assert np.allclose(controller.commands.next().message.data, amperes)
-        robot.say = lambda: attitude([0.0, 0.0, 0.0, 0.0])  # no rotation at all
-        controller.until_fault('state')
-        assert 'base_pitch' in controller.reason
-        Monitor(controller, model, names).check()
+    robot.say = robot.silent
+    controller = controllers['krang'].activate()
+    robot.say = lambda: robot.publish(robot.joint_state(arms))
+    robot.says(TURNS)
+    refused = controller.enable()
+    assert not refused.success
+    assert 'base_pitch' in refused.message
+    for base in (model.home[pitch], -0.4):
+        robot.q[pitch] = base
+        robot.say = turn
+        robot.says()
+        controller.drive()
+        names = [name for name in model.joint_names if name != 'base_pitch']
+        expected = np.delete(model.gravity_torque(robot.q), pitch)
+        until_torque(harness, controller, names, expected)
+    amperes = np.delete(model.motor_command(model.gravity_torque(robot.q), robot.v), pitch)
+    assert np.allclose(controller.commands.next().message.data, amperes)
+    robot.say = lambda: attitude([0.0, 0.0, 0.0, 0.0])  # no rotation at all
+    controller.until_fault('state')
+    assert 'base_pitch' in controller.reason
+    Monitor(controller, model, names).check()
 
 
 def rpy(roll, pitch, yaw):
@@ -269,38 +279,30 @@ def quaternion_of(rotation):
     return [float(value) for value in np.linalg.eigh(k)[1][:, -1]]
 
 
-def test_p9_otbot_gets_its_pose_from_odom_and_drives_only_its_wheels_and_pivot():
-    with Harness() as harness:
-        robot = FakeRobot(harness, 'otbot', rate=100.0)
-        model = robot.model
-        robot.q = np.array([1.0, -2.0, 0.7, 3.0, 4.0, 0.2])
-        motors = ('right_wheel', 'left_wheel', 'pivot')
+def test_p9_otbot_gets_its_pose_from_odom_and_drives_only_its_wheels_and_pivot(harness, controllers):
+    robot = FakeRobot(harness, 'otbot', '/otbot', rate=100.0)
+    model = robot.model
+    robot.q = np.array([1.0, -2.0, 0.7, 3.0, 4.0, 0.2])
+    motors = ('right_wheel', 'left_wheel', 'pivot')
 
-        def turn():
-            odometry = Odometry()
-            odometry.header.stamp = time_message(robot.now())
-            odometry.header.frame_id, odometry.child_frame_id = 'odom', 'chassis'
-            pose, theta = odometry.pose.pose, robot.q[2] - robot.q[5]  # alpha = theta + pivot
-            pose.position.x, pose.position.y = robot.q[:2].tolist()
-            *_, pose.orientation.z, pose.orientation.w = axis_angle([0, 0, 1], theta).tolist()
-            robot.publish(odometry, 'odom')
-            robot.publish(robot.joint_state(motors))
+    def turn():
+        odometry = Odometry()
+        odometry.header.stamp = time_message(robot.now())
+        odometry.header.frame_id, odometry.child_frame_id = 'odom', 'chassis'
+        pose, theta = odometry.pose.pose, robot.q[2] - robot.q[5]  # alpha = theta + pivot
+        pose.position.x, pose.position.y = robot.q[:2].tolist()
+        *_, pose.orientation.z, pose.orientation.w = axis_angle([0, 0, 1], theta).tolist()
+        robot.publish(odometry, 'odom')
+        robot.publish(robot.joint_state(motors))
 
-        robot.say = turn
-        controller = Controller(
-            harness,
-            robot='otbot',
-            terms=['gravity', 'damping'],
-            ramp_time=0.1,
-            damping=1.0,
-            state_timeout=0.8,
-        )
-        controller.activate()
-        controller.drive()
-        robot.v = np.array([0.0, 0.0, 0.0, 0.5, -0.5, 0.2])
-        until_torque(harness, controller, motors, [-0.5, 0.5, -0.2])
-        robot.say = lambda: robot.publish(robot.joint_state(motors))
-        controller.until_fault('state')
-        assert any(f"'{name}'" in controller.reason for name in ('x', 'y', 'alpha'))
-        Monitor(controller, model).check()
-        harness.until(lambda: not any(controller.commands.last.message.data), 'zero torque')
+    robot.say = turn
+    controller = controllers['otbot']
+    controller.activate()
+    controller.drive()
+    robot.v = np.array([0.0, 0.0, 0.0, 0.5, -0.5, 0.2])
+    until_torque(harness, controller, motors, [-0.5, 0.5, -0.2])
+    robot.say = lambda: robot.publish(robot.joint_state(motors))
+    controller.until_fault('state')
+    assert any(f"'{name}'" in controller.reason for name in ('x', 'y', 'alpha'))
+    Monitor(controller, model).check()
+    harness.until(lambda: not any(controller.commands.last.message.data), 'zero torque')

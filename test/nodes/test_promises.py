@@ -15,15 +15,32 @@ pytestmark = pytest.mark.processes
 STATE_TIMEOUT = 0.4  # more than the default, for loaded machines [s]
 LONGEST_STOP = 4.0  # P8 [s]
 QUICK = {'ramp_time': 0.2, 'stop__time': 0.3, 'stop__blind_time': 0.2, 'state_timeout': STATE_TIMEOUT}
-RUBBISH = [np.nan, np.inf, -np.inf, 1e308]
+INVALID = [np.nan, np.inf, -np.inf, 1e308]
+SIGNALS = {'/sigint': signal.SIGINT, '/sigterm': signal.SIGTERM}
 TURNS = 50  # of the robot: long enough that a node would have shown what it does
 
 
 @pytest.fixture(scope='module')
-def shared(harness):
-    """One robot, and one controller that all tests use; what each leaves behind is tidied up."""
-    robot = FakeRobot(harness)
-    controller = Controller(harness, robot='planar_2r', terms=['gravity'], **QUICK)
+def controllers(harness):
+    """All controllers of this file by namespace, started together, which is faster."""
+    main = Controller(harness, robot='planar_2r', terms=['gravity'], **QUICK)
+    gravity, arm = 'gravity_compensation', {'robot': 'planar_2r'}
+    remap = [('joint_states', '/arms/joint_states')]
+    default = {'ramp_time': 0.1, 'state_timeout': STATE_TIMEOUT}
+    hold = {**QUICK, 'stop__policy': 'hold', 'stop__time': 1.5}
+    return {
+        '': main,
+        **{name: Controller(harness, gravity, name, remap, **arm, **default) for name in SIGNALS},
+        **{f'/idle{name}': Controller(harness, namespace=f'/idle{name}', **arm) for name in SIGNALS},
+        '/held': Controller(harness, gravity, '/held', **arm, **hold),
+        '/pendubot': Controller(harness, namespace='/pendubot', robot='pendubot', **default),
+    }
+
+
+@pytest.fixture(scope='module')
+def shared(harness, controllers):
+    """One robot, and one controller that most tests use; each test finds it disabled without a fault."""
+    robot, controller = FakeRobot(harness), controllers['']
     assert controller.lifecycle == 'unconfigured'
     return robot, controller.activate(), Monitor(controller, robot.model)
 
@@ -104,11 +121,11 @@ def is_latched(controller, robot, kind):
 
 
 @pytest.mark.parametrize('field', ['position', 'velocity', 'effort'])
-def test_p1_no_rubbish_in_joint_states_comes_out_again(driving, robot, field):
+def test_p1_invalid_numbers_in_joint_states_reach_no_command(driving, robot, field):
     count = len(driving.commands)
-    for rubbish in RUBBISH:
-        robot.publish(robot.joint_state(**{field: [rubbish, 0.0]}))
-        robot.publish(robot.joint_state(**{field: [rubbish, rubbish]}))
+    for invalid in INVALID:
+        robot.publish(robot.joint_state(**{field: [invalid, 0.0]}))
+        robot.publish(robot.joint_state(**{field: [invalid, invalid]}))
         robot.says(5)
     assert len(driving.commands) > count
     assert all(np.isfinite(r.message.data).all() for r in driving.commands.since(0.0))
@@ -454,25 +471,10 @@ def test_p8_deactivate_needs_no_state(driving, robot, harness):
     assert driving.transition('activate')
 
 
-SIGNALS = {'/sigint': signal.SIGINT, '/sigterm': signal.SIGTERM}
-
-
-def test_p8_signals_lower_the_weight_before_the_process_ends(harness):
+def test_p8_signals_lower_the_weight_before_the_process_ends(harness, controllers):
     """With the default times: two seconds of lowering, and an end within four."""
     robot = FakeRobot(harness, namespace='/arms')
-    remap = [('joint_states', '/arms/joint_states')]
-    controllers = [
-        Controller(
-            harness,
-            'gravity_compensation',
-            name,
-            remap,
-            robot='planar_2r',
-            ramp_time=0.1,
-            state_timeout=STATE_TIMEOUT,
-        )
-        for name in SIGNALS
-    ]
+    controllers = [controllers[name] for name in SIGNALS]
     for controller in controllers:
         controller.activate()
         controller.drive()
@@ -497,11 +499,8 @@ def test_p8_signals_lower_the_weight_before_the_process_ends(harness):
         Monitor(controller, robot.model).check()
 
 
-def test_p8_signals_to_idle_nodes_end_them_at_once(harness):
-    controllers = [
-        Controller(harness, namespace=f'/idle{name}', robot='planar_2r', terms=['gravity'])
-        for name in SIGNALS
-    ]
+def test_p8_signals_to_idle_nodes_end_them_at_once(controllers):
+    controllers = [controllers[f'/idle{name}'] for name in SIGNALS]
     for controller, number in zip(controllers, SIGNALS.values(), strict=True):
         assert controller.transition('configure')
         controller.send(number)
@@ -511,11 +510,9 @@ def test_p8_signals_to_idle_nodes_end_them_at_once(harness):
         assert not controller.commands.records
 
 
-def test_p8_a_held_weight_is_held_until_the_process_ends(harness):
+def test_p8_a_held_weight_is_held_until_the_process_ends(harness, controllers):
     robot = FakeRobot(harness, namespace='/held')
-    hold = {**QUICK, 'stop__policy': 'hold', 'stop__time': 1.5}
-    controller = Controller(harness, 'gravity_compensation', '/held', robot='planar_2r', **hold)
-    controller.activate()
+    controller = controllers['/held'].activate()
     controller.drive()
     controller.enable(False)
     controller.until_mode('stopping')
@@ -536,19 +533,11 @@ def test_p8_a_held_weight_is_held_until_the_process_ends(harness):
 # -- P9 -----------------------------------------------------------------------------------------------
 
 
-def test_p9_a_passive_joint_gets_no_effort_and_the_amplifier_no_more_than_its_supply(harness):
+def test_p9_a_passive_joint_gets_no_effort_and_the_amplifier_no_more_than_its_supply(harness, controllers):
     robot = FakeRobot(harness, 'pendubot', '/pendubot')
     robot.q = np.array([0.3, 0.7])  # the free pendulum leans, and has weight
     robot.effort = np.array([5.0, 5.0])
-    controller = Controller(
-        harness,
-        namespace='/pendubot',
-        robot='pendubot',
-        terms=['gravity'],
-        ramp_time=0.1,
-        state_timeout=STATE_TIMEOUT,
-    )
-    controller.activate()
+    controller = controllers['/pendubot'].activate()
     robot.says()
     controller.drive()
     robot.v = np.array([40.0, 0.0])  # overspeed is a fault, and its back EMF beyond the supply

@@ -188,11 +188,17 @@ class Pretender:
 
 
 @pytest.fixture(scope='module')
-def pretence():
-    with Harness() as harness:
-        robot = FakeRobot(harness)
-        guard = Guard(harness, robot='planar_2r', **QUICK)
-        yield harness, robot, guard, Pretender(harness, robot)
+def fresh_guard(line):
+    """A guard that has received nothing yet, in the namespace /fresh."""
+    return Guard(line[0], '/fresh', robot='planar_2r', **QUICK)
+
+
+@pytest.fixture(scope='module')
+def pretence(line, fresh_guard):
+    harness = line[0]
+    robot = FakeRobot(harness, namespace='/pretence')
+    guard = Guard(harness, '/pretence', robot='planar_2r', **QUICK)
+    return harness, robot, guard, Pretender(harness, robot, '/pretence')
 
 
 @pytest.fixture
@@ -208,7 +214,7 @@ def fooled(pretence):
 
 
 @pytest.mark.parametrize(
-    'rubbish',
+    'invalid',
     [
         [np.nan, 0.0],
         [0.0, np.inf],
@@ -222,10 +228,10 @@ def fooled(pretence):
     ],
     ids=['nan', 'inf', 'huge', 'empty', 'short', 'long', 'endless', 'above', 'below'],
 )
-def test_p11_rubbish_does_not_pass_and_starts_the_stop_policy(fooled, rubbish):
+def test_p11_invalid_commands_do_not_pass_and_start_the_stop_policy(fooled, invalid):
     harness, robot, guard, pretender = fooled
     begin = time.time()
-    pretender.torque = rubbish
+    pretender.torque = invalid
     lowers(harness, guard, robot, begin)
     assert longest_gap(guard, begin - 0.05) <= REACTION
     guard.until_fault()
@@ -262,22 +268,22 @@ def test_p11_silence_after_zero_torque_is_no_fault(fooled):
     assert guard.fault is None
 
 
-def test_p11_a_fresh_guard_is_silent_until_it_hears_something_and_then_quick():
-    with Harness() as harness:
-        robot = FakeRobot(harness)
-        guard = Guard(harness, robot='planar_2r', **QUICK)
-        guard.until_mode('idle')
-        robot.says(TURNS)
-        assert not guard.passed.records
-        pretender = Pretender(harness, robot)
-        pretender.torque = [0.1, 0.0]
-        harness.until(lambda: len(guard.passed) > 20, 'commands to come through')
-        times = [record.sent for record in guard.passed.records]
-        pretender.torque = [0.0, 0.0]
-        robot.says(5)
-        guard.send(signal.SIGINT)
-        assert guard.wait(LONGEST_STOP) == 0
-        assert np.diff(times).max() <= REACTION
+def test_p11_a_fresh_guard_sends_nothing_before_the_first_command_and_then_at_once(line, fresh_guard):
+    harness, guard = line[0], fresh_guard
+    robot = FakeRobot(harness, namespace='/fresh')
+    guard.until_mode('idle')
+    robot.says(TURNS)
+    assert not guard.passed.records
+    pretender = Pretender(harness, robot, '/fresh')
+    pretender.torque = [0.1, 0.0]
+    harness.until(lambda: len(guard.passed) > 20, 'commands to come through')
+    times = [record.sent for record in guard.passed.records]
+    pretender.torque = [0.0, 0.0]
+    robot.says(5)
+    guard.send(signal.SIGINT)
+    assert guard.wait(LONGEST_STOP) == 0
+    assert np.diff(times).max() <= REACTION
+    robot.leave()
 
 
 def test_p8_a_signal_to_the_guard_ends_in_the_stop_policy(pretence):
