@@ -1,4 +1,4 @@
-"""Validation of an hour of Krang at 1 kHz: speed relative to real time, and memory.
+"""`krang validate` on one hour of Krang at 1 kHz: speed relative to real time, and memory.
 
 It writes 2.4 GB to the temporary folder, and takes about two minutes.
 """
@@ -17,7 +17,7 @@ from krang_dynamics.bags.io.writer import BagWriter
 
 HOUR, RATE = 3600, 1000  # s, Hz
 PERIOD = 20  # of the motion, which repeats [s]
-KRANG = 'from krang_dynamics.cli.main import command; command()'
+KRANG = 'from krang_dynamics.cli import command; command()'
 
 
 def run():
@@ -35,7 +35,7 @@ def run():
 
 
 def record(bag, duration):
-    """A smooth motion of all joints with its torques and noise."""
+    """A smooth motion of all joints with its torques, and noise."""
     robot, random = kd.load_robot('krang'), np.random.default_rng(4)
     t = np.arange(0, PERIOD, 1 / RATE)[:, None]
     omega = 2 * np.pi / PERIOD * random.integers(1, 6, robot.nv)
@@ -54,7 +54,7 @@ def record(bag, duration):
 
 
 def validate(bag, *options):
-    """Duration [s], and the largest total memory of its processes [MB]."""
+    """Seconds, and the largest memory of all its processes together [MB]."""
     command = [sys.executable, '-c', KRANG, 'validate', str(bag), '--robot', 'krang', *options]
     start, most = time.perf_counter(), 0.0
     with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
@@ -67,7 +67,7 @@ def validate(bag, *options):
 
 
 def family(pid):
-    """A process and all processes that it started, from /proc."""
+    """A process and all its descendants, from /proc."""
     try:
         children = Path(f'/proc/{pid}/task/{pid}/children').read_text().split()
     except OSError:
@@ -76,7 +76,7 @@ def family(pid):
 
 
 def resident(pid):
-    """Memory of a process [MB], with shared memory in proportion if the kernel reports it."""
+    """Memory of a process [MB], shared memory counted in proportion, where the kernel reports it."""
     try:
         lines = Path(f'/proc/{pid}/smaps_rollup').read_text().splitlines()
         return next(float(line.split()[1]) / 1000 for line in lines if line.startswith('Pss:'))

@@ -1,4 +1,4 @@
-"""How well the engines agree: the same robot, torques and start in both, 1 ms steps."""
+"""Agreement of the engines: the same robot, torques and initial state in both, steps of 1 ms."""
 
 import numpy as np
 
@@ -24,7 +24,7 @@ def run():
 
 
 def cases():
-    """Robot, motion, duration [s], options of the plant, torque(time, plant) [N m], start."""
+    """Robot, motion, duration [s], options of the plant, torque(time, plant) [N m], initial position."""
     krang = kd.load_robot('krang')
     rates, hold = np.linspace(1, 3, 17), krang.gravity_torque(krang.home)
     yield (

@@ -1,7 +1,7 @@
 """Round trip and CPU of torque_controller on Krang with all terms, against an empty echo node of stock rclpy.
 
-Both answer the same 17-joint states on real topics, in separate processes: first one state at a
-time, which gives the round trip, then 1,000 states per second for 60 s, which gives the answered fraction.
+Both answer the same 17-joint states on real topics, each in its own process: first one state at a time,
+which gives the round trip, then 1,000 states per second for a minute, which gives the share answered.
 """
 
 import os
@@ -26,12 +26,8 @@ def run():
     os.environ['ROS_DOMAIN_ID'] = str(1 + os.getpid() % 100)
     with Client() as client:
         results = {}
-        for name in (
-            'echo',
-            'torque_controller',
-            'echo',
-            'torque_controller',
-        ):  # alternating, so that load on the machine affects both
+        # Twice each, in turn, so that changes of the machine's load affect both.
+        for name in 2 * ('echo', 'torque_controller'):
             with answering(name, client) as process:
                 trips = client.round_trips()
                 results.setdefault(name, []).append((trips, None))
@@ -60,7 +56,7 @@ def answering(name, client):
         'torque_controller': [
             str(Path(sys.executable).parent / 'torque_controller'),
             *f'--ros-args -p robot:=krang -p terms:={TERMS} -p {CONVENTION} -p damping:=1.0'.split(),
-            # A stalled client is due to load on the machine and must not cause a fault.
+            # A client that stalls must not stop the controller.
             *f'-p state_timeout:=2.0 -p flight_recorder:={FLIGHTS} --log-level fatal'.split(),
         ],
     }[name]
@@ -80,7 +76,7 @@ def cpu_time(pid):
 
 
 class Client:
-    """Replaces the robot: publishes states and receives commands at minimal cost."""
+    """Sends states as the robot does and receives commands, at the lowest cost."""
 
     def __enter__(self):
         import rclpy
@@ -125,7 +121,7 @@ class Client:
             self.executor.spin_once(0.005)
 
     def wait_for(self, name):
-        """Wait until the node answers."""
+        """Until the node answers."""
         if name == 'torque_controller':
             self.bring_up()
         count, end = self.count, time.monotonic() + 20
@@ -181,7 +177,7 @@ class Client:
 
 
 def echo():
-    """A minimal node: it answers every state with the measured efforts."""
+    """A minimal node of rclpy: it answers every state with its efforts."""
     import rclpy
     from sensor_msgs.msg import JointState
     from std_msgs.msg import Float64MultiArray
@@ -201,5 +197,5 @@ def echo():
 if __name__ == '__main__':
     try:
         echo()
-    except BaseException:  # no traceback after termination
+    except BaseException:  # an echo is ended by a signal
         sys.exit(0)

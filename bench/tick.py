@@ -11,7 +11,7 @@ import krang_dynamics as kd
 from krang_dynamics.control.controller import Inputs, TorqueController
 from krang_dynamics.control.reference.trajectory import JointTrajectory
 from krang_dynamics.control.settings import Settings
-from krang_dynamics.control.terms.wrench import WrenchSample, WrenchSettings
+from krang_dynamics.control.terms.wrench import WrenchSample
 from krang_dynamics.safety.joint_buffer import JointSamples
 
 HANDS = ('left_hand', 'right_hand')
@@ -28,7 +28,7 @@ def run():
 def stepper(robot):
     """A call that makes one more step of an active controller, 1 ms after the last."""
     controller, now = controller_at_work(robot)
-    # The inputs are built outside the measured time.
+    # Inputs are prepared outside: they are no part of a step's cost.
     prepared = iter([inputs(robot, now + 1e-3 * k) for k in range(ROUNDS + 10)])
     assert controller.step(next(prepared)).torque is not None
     return lambda: controller.step(next(prepared))
@@ -36,9 +36,9 @@ def stepper(robot):
 
 def controller_at_work(robot):
     """An active controller on a slow trajectory, and the time of its next step."""
-    wrenches = {hand: WrenchSettings('applied_by_robot') for hand in HANDS}
+    conventions = {f'wrench.{hand}.convention': 'applied_by_robot' for hand in HANDS}
     controller = TorqueController(
-        robot, Settings(TERMS, ramp_time=0.0, wheels_locked=True, wrenches=wrenches)
+        robot, Settings(terms=TERMS, ramp_time=0.0, wheels_locked=True, **conventions)
     )
     start = 1000.0
     controller.step(inputs(robot, start, enable=True))
@@ -56,7 +56,7 @@ def inputs(robot, now, **others):
 
 
 def bare_calls(robot):
-    """The Pinocchio calls of a step: one pass, the Coriolis matrix, and two Jacobians."""
+    """The Pinocchio calls of one step: one pass, the Coriolis matrix, and two Jacobians."""
     model, data = robot.model, robot.model.createData()
     q, v = robot.home, np.zeros(robot.nv)
     frames = [model.getFrameId(hand, pin.FrameType.BODY) for hand in HANDS]

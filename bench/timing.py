@@ -1,4 +1,4 @@
-"""Costs of calls within one run; the calls alternate as in a control loop."""
+"""Costs of calls within one run; the calls alternate, as they do in a control loop."""
 
 import gc
 from time import perf_counter_ns
@@ -9,7 +9,7 @@ ROUNDS = 10_000
 
 
 def median_costs(*calls, rounds=ROUNDS):
-    """Median cost [us] of each call; they alternate, so that machine load and caches are the same for all."""
+    """Median cost [us] of each call; they alternate, so that machine and caches are the same for all."""
     times = np.empty((rounds, len(calls)))
     gc.collect()
     gc.disable()

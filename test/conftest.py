@@ -1,6 +1,15 @@
-"""Fixtures that all tests share."""
+"""Settings that all tests share."""
 
 import os
 
-# Tests that start ROS nodes stay on this machine, whoever starts pytest.
+# Tests that start ROS nodes stay on this machine.
 os.environ['ROS_AUTOMATIC_DISCOVERY_RANGE'] = 'LOCALHOST'
+
+
+def pytest_collection_modifyitems(config, items):
+    """Long campaigns run only where the expression of -m names them."""
+    if 'long' in config.option.markexpr:
+        return
+    long = [item for item in items if item.get_closest_marker('long')]
+    items[:] = [item for item in items if item not in long]
+    config.hook.pytest_deselected(items=long)

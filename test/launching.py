@@ -88,38 +88,38 @@ class Loaded:
         return {entity.node_executable: entity for entity in found if isinstance(entity, kind)}
 
 
-def told(bench, words):
+def told(harness, words):
     """A real node that has been told these words: its name, its parameters, its way of naming topics."""
     import rclpy
 
     node = rclpy.create_node(
         'unnamed',
-        context=bench.context,
+        context=harness.context,
         cli_args=words[words.index('--ros-args') :],
         use_global_arguments=False,
         automatically_declare_parameters_from_overrides=True,
     )
-    bench.at_end(node.destroy_node)
+    harness.at_end(node.destroy_node)
     return node
 
 
 class Launch:
-    """A launch file in a process group of its own, which is what ^C reaches; it ends with the bench."""
+    """A launch file in a process group of its own, which is what ^C reaches; it ends with the harness."""
 
-    def __init__(self, bench, environment, path, **arguments):
-        self._bench = bench
-        self._log = bench.folder / 'launch.log'
-        variables = {'ROS_DOMAIN_ID': str(bench.domain), 'ROS_LOG_DIR': str(bench.folder)}
+    def __init__(self, harness, environment, path, **arguments):
+        self._harness = harness
+        self._log = harness.folder / 'launch.log'
+        variables = {'ROS_DOMAIN_ID': str(harness.domain), 'ROS_LOG_DIR': str(harness.folder)}
         words = [f'{name}:={text}' for name, text in arguments.items()]
         with self._log.open('w') as log:
             self._process = subprocess.Popen(
                 [sys.executable, str(RUNNER), str(path), *words],
-                env={**environment, **variables, 'ROS_HOME': str(bench.folder), 'PYTHONUNBUFFERED': '1'},
+                env={**environment, **variables, 'ROS_HOME': str(harness.folder), 'PYTHONUNBUFFERED': '1'},
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
             )
-        bench.at_end(self.kill)
+        harness.at_end(self.kill)
 
     @property
     def log(self):
@@ -128,7 +128,7 @@ class Launch:
     def until(self, condition, what):
         """Wait until a condition holds; the log, if it never does."""
         try:
-            self._bench.until(condition, what, PATIENCE)
+            self._harness.until(condition, what, PATIENCE)
         except AssertionError as error:
             raise AssertionError(f'{error}\n{self.log}') from None
 

@@ -16,7 +16,7 @@ from std_msgs.msg import Bool, Float64MultiArray, String
 from std_srvs.srv import SetBool, Trigger
 from trajectory_msgs.msg import JointTrajectory
 
-from ..bags.io.command_message import time_label
+from ..bags.io.command_message import Stamp, time_label, unstamped
 from ..bags.io.joint_state_codec import JointStateReader, stamp_of
 from ..control import messages
 from ..control.builder import in_force, robot_of
@@ -156,6 +156,9 @@ class TorqueControllerNode(NodeBase, LifecycleNode):
         self._checked_publishers_at = 0.0
         self._reported_at = monotonic()
         self._unknown_joints = self._state_publishers = 0
+        self._flight_pending = False  # whether a fault has to be recorded
+        self._taken_at = 0  # when the newest message was taken [ns]
+        self._unstamped: Stamp = (0, 0)  # label of the newest joint state without a stamp
         self._state_topic = self.resolve_topic_name('joint_states')
         self._subscriptions_made = list(self._subscribe(session, robot))
 
@@ -189,7 +192,7 @@ class TorqueControllerNode(NodeBase, LifecycleNode):
         recorder = self._recorder
 
         def take(data: bytes, info: dict[str, int]) -> None:
-            received = time_ns()
+            received = self._taken_at = time_ns()
             try:
                 message = data if raw else deserialize_message(data, kind)
                 callback(message, info['received_timestamp'] or received)
@@ -224,6 +227,8 @@ class TorqueControllerNode(NodeBase, LifecycleNode):
     def _on_states(self, data: bytes, received: int) -> None:
         now = self.arrival(stamp_of(data))
         sample = self._reader.read(data, now)
+        if self._reader.stamp == (0, 0):
+            self._unstamped = unstamped(data, self._taken_at)
         if self.session.take_states(sample, self._reader.stamp):
             self._publish(self.session.step(now, self.clock_now), received=received)
         self._statistics.state(now)
@@ -295,7 +300,7 @@ class TorqueControllerNode(NodeBase, LifecycleNode):
 
     def _publish(self, outputs: Outputs, received: int | None = None, event: str = '') -> None:
         """Publish the command first, then everything else."""
-        command = self._topics.send(outputs, self.step_times(self.session.answered))
+        command = self._topics.send(outputs, self._labels())
         if command is not None:
             self._after_command(outputs, command, received)
         self._statistics.step_time.add(1e6 * (monotonic() - self.steady))
@@ -307,6 +312,10 @@ class TorqueControllerNode(NodeBase, LifecycleNode):
             self._report_change(outputs, event)
         elif event:
             self._publish_state(event)
+
+    def _labels(self) -> tuple[Stamp, Stamp, Stamp]:
+        answered = self.session.answered
+        return self.step_times(self._unstamped if answered == (0, 0) else answered)
 
     def _after_command(self, outputs: Outputs, command: bytes, received: int | None) -> None:
         statistics, sent = self._statistics, time_ns()
@@ -332,8 +341,7 @@ class TorqueControllerNode(NodeBase, LifecycleNode):
             self.get_logger().info(outputs.mode.value)
         usual = 'fault' if is_new_fault else 'contact' if outputs.contact != contact else 'mode'
         self._publish_state(event or usual)
-        if is_new_fault and (problem := self._recorder.begin()) is not None:
-            self.get_logger().warning(f'flight recorder: {problem}')
+        self._flight_pending |= is_new_fault  # begun by the watchdog: the message of this step comes first
 
     def _refuse(self, reasons: list[str]) -> None:
         self._statistics.refuse(reasons)
@@ -372,6 +380,10 @@ class TorqueControllerNode(NodeBase, LifecycleNode):
 
     def _write_flight(self, whole: bool) -> None:
         recorder = self._recorder
+        if self._flight_pending:
+            self._flight_pending = False
+            if (problem := recorder.begin()) is not None:
+                self.get_logger().warning(f'flight recorder: {problem}')
         if not recorder.is_writing:
             return
         try:

@@ -1,15 +1,15 @@
-"""A bench for each test, and an environment in which launch finds the package."""
+"""A harness for each test, and an environment in which launch finds the package."""
 
 import os
 
 import pytest
-from nodes.bench import BIN, Bench
+from nodes.harness import BIN, Harness
 
 
 @pytest.fixture
 def ros():
-    with Bench() as bench:
-        yield bench
+    with Harness() as harness:
+        yield harness
 
 
 @pytest.fixture(scope='module')

@@ -1,4 +1,4 @@
-"""docs/drivers.md and config/ros2_control: the commands are those that the drivers expect."""
+"""docs/drivers.md and config/ros2_control: what is said to the drivers is what they are told to expect."""
 
 import os
 import re
@@ -11,14 +11,15 @@ import numpy as np
 import pytest
 import rclpy
 import yaml
-from nodes.bench import Bench, Controller, Guard, Topic
+from nodes.harness import Controller, Guard, Harness, Topic
 from rclpy.qos import QoSProfile, qos_profile_sensor_data
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, MultiArrayDimension
 
 import krang_dynamics as kd
+from krang_dynamics.control.builder import commanded_joints
 from krang_dynamics.control.drivers import Drivers
-from krang_dynamics.control.settings import Settings, commanded_joints
+from krang_dynamics.control.settings import Settings
 
 pytestmark = pytest.mark.processes
 
@@ -33,8 +34,8 @@ ROBOTS = ('anthropomorphic', 'krang', 'otbot', 'pendubot', 'planar_2r')
 
 @pytest.fixture(scope='module')
 def context():
-    with Bench() as bench:
-        yield bench.context
+    with Harness() as harness:
+        yield harness.context
 
 
 def node_of_file(context, name, robot, namespace=''):
@@ -60,7 +61,7 @@ def test_every_shipped_robot_has_a_file():
 @pytest.mark.parametrize('robot', ROBOTS)
 def test_the_joints_are_the_drivers_in_the_order_of_a_command(context, robot, namespace):
     model = kd.load_robot(robot)
-    joints = commanded_joints(model, Settings(('gravity',)))
+    joints = commanded_joints(Settings(), model)
     _, of_controller = node_of_file(context, 'effort_controller', robot, namespace)
     assert tuple(of_controller['joints']) == Drivers(model, joints).names
     assert of_controller['joints'] == [
@@ -113,23 +114,23 @@ def test_the_files_differ_in_the_robot_alone():
 
 
 @pytest.fixture
-def bench():
-    with Bench() as bench:
-        yield bench
+def harness():
+    with Harness() as harness:
+        yield harness
 
 
 @pytest.fixture
-def driver(bench):
-    """The document's code as a process, and its joint states."""
+def driver(harness):
+    """The document's code as a process, and what its joints say."""
     (code,) = re.findall(r'```python\n(.*?)```', DOCUMENT.read_text(), flags=re.DOTALL)
-    states = Topic(bench, JointState, 'joint_states', qos_profile_sensor_data)
-    log = bench.folder / 'driver.log'
-    environment = {**os.environ, 'ROS_DOMAIN_ID': str(bench.domain), 'ROS_LOG_DIR': str(bench.folder)}
+    states = Topic(harness, JointState, 'joint_states', qos_profile_sensor_data)
+    log = harness.folder / 'driver.log'
+    environment = {**os.environ, 'ROS_DOMAIN_ID': str(harness.domain), 'ROS_LOG_DIR': str(harness.folder)}
     with log.open('w') as output:
         process = subprocess.Popen(
             [sys.executable, '-c', code], env=environment, stdout=output, stderr=output
         )
-    bench.until(lambda: len(states), 'joint states of the driver')
+    harness.until(lambda: len(states), 'joint states of the driver')
     yield states, log
     assert process.poll() is None, log.read_text()
     process.kill()
@@ -142,18 +143,20 @@ def command(names, data):
     return message
 
 
-def test_the_driver_takes_commands_and_brakes_when_they_end(bench, driver):
+def test_the_driver_takes_commands_and_brakes_when_they_end(harness, driver):
     states, log = driver
-    commands = bench.node.create_publisher(Float64MultiArray, 'guarded/effort_commands', QoSProfile(depth=1))
-    bench.until(commands.get_subscription_count, 'the driver to listen')
+    commands = harness.node.create_publisher(
+        Float64MultiArray, 'guarded/effort_commands', QoSProfile(depth=1)
+    )
+    harness.until(commands.get_subscription_count, 'the driver to listen')
 
     commands.publish(command(['joint_2', 'joint_1'], [9.0, 9.0]))
     commands.publish(Float64MultiArray(data=[9.0, 9.0]))
-    bench.until(lambda: 'refused' in log.read_text(), 'the driver to refuse another order')
+    harness.until(lambda: 'refused' in log.read_text(), 'the driver to refuse another order')
     commands.publish(command(['joint_1', 'joint_2'], [1.5, -2.5]))
-    bench.until(lambda: any(states.last.message.effort), 'the driver to take the command')
+    harness.until(lambda: any(states.last.message.effort), 'the driver to take the command')
     assert states.last.message.effort.tolist() == [1.5, -2.5]
-    bench.until(lambda: not any(states.last.message.effort), 'the watchdog')
+    harness.until(lambda: not any(states.last.message.effort), 'the watchdog')
     assert all(9.0 not in record.message.effort for record in states.records)
 
     message = states.last.message
@@ -161,13 +164,13 @@ def test_the_driver_takes_commands_and_brakes_when_they_end(bench, driver):
     assert abs(time.time() - message.header.stamp.sec - 1e-9 * message.header.stamp.nanosec) < 1.0
 
 
-def test_controller_and_guard_hold_the_robot_through_the_driver(bench, driver):
+def test_controller_and_guard_hold_the_robot_through_the_driver(harness, driver):
     states, _ = driver
-    patient = {'robot': 'planar_2r', 'state_timeout': 1.0}  # a loaded computer is slow
-    Guard(bench, silence=0.5, **patient)
-    Controller(bench, ramp_time=0.1, flight_recorder='', **patient).activate().drive()
+    patient = {'robot': 'planar_2r', 'state_timeout': 1.0}  # a loaded machine is slow
+    Guard(harness, silence=0.5, **patient)
+    Controller(harness, ramp_time=0.1, flight_recorder='', **patient).activate().drive()
     robot = kd.load_robot('planar_2r')
     weight = robot.gravity_torque(np.array(states.last.message.position))
-    bench.until(
+    harness.until(
         lambda: np.allclose(states.last.message.effort, weight, rtol=1e-9), 'torque to hold the robot'
     )

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from launching import PATIENCE, ROOT, Launch, Loaded, defaults, launch_file, needs_launch, told
 from lifecycle_msgs.srv import GetState
-from nodes.bench import Topic
 from nodes.fake_robot import FakeRobot
+from nodes.harness import Topic
 from rcl_interfaces.srv import GetParameters
 from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import SetBool
@@ -173,8 +173,8 @@ def test_the_log_level_reaches_both_nodes():
 class HardwareLaunch(Launch):
     """The launch file, and the controller that it starts."""
 
-    def __init__(self, bench, environment, **arguments):
-        super().__init__(bench, environment, HARDWARE, **arguments)
+    def __init__(self, harness, environment, **arguments):
+        super().__init__(harness, environment, HARDWARE, **arguments)
         self._namespace = f'/{arguments["namespace"]}' if 'namespace' in arguments else ''
 
     def pid(self, name):
@@ -182,11 +182,11 @@ class HardwareLaunch(Launch):
 
     def call(self, kind, service, **fields):
         """The answer of a service of the controller."""
-        return self._bench.call(kind, f'{self._namespace}/torque_controller/{service}', PATIENCE, **fields)
+        return self._harness.call(kind, f'{self._namespace}/torque_controller/{service}', PATIENCE, **fields)
 
     def until_state(self, label):
         """Wait for the controller, and then for a state of its lifecycle."""
-        node, names = self._bench.node, ('torque_controller', self._namespace or '/')
+        node, names = self._harness.node, ('torque_controller', self._namespace or '/')
         self.until(lambda: names in node.get_node_names_and_namespaces(), 'the controller')
         self.until(
             lambda: self.call(GetState, 'get_state').current_state.label == label,

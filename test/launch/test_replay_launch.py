@@ -3,7 +3,7 @@
 import pytest
 from bags.bagging import record_model
 from launching import Launch, Loaded, defaults, launch_file, needs_launch
-from nodes.bench import Topic
+from nodes.harness import Topic
 from std_msgs.msg import Float64MultiArray
 
 from krang_dynamics.robot.library import load_robot

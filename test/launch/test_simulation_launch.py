@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from launching import Launch, Loaded, defaults, launch_file, needs_launch, told
-from nodes.bench import Topic
+from nodes.harness import Topic
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState

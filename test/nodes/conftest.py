@@ -1,22 +1,22 @@
-"""A bench, a robot and a context for each file that asks for them, in a domain of its own."""
+"""A harness, a robot and a context for each file that asks for them, in a domain of its own."""
 
 import pytest
 import rclpy
-from nodes.bench import Bench, claim_domain
 from nodes.fake_robot import FakeRobot
+from nodes.harness import Harness, claim_domain
 from rclpy.context import Context
 from rclpy.signals import SignalHandlerOptions
 
 
 @pytest.fixture(scope='module')
-def bench():
-    with Bench() as bench:
-        yield bench
+def harness():
+    with Harness() as harness:
+        yield harness
 
 
 @pytest.fixture(scope='module')
-def robot(bench):
-    return FakeRobot(bench)
+def robot(harness):
+    return FakeRobot(harness)
 
 
 @pytest.fixture(scope='module')

@@ -25,8 +25,8 @@ def time_message(seconds):
 class FakeRobot:
     """Stands still at home and measures the torque of its weight; `say` is called once per period."""
 
-    def __init__(self, bench, name='planar_2r', namespace='', rate=RATE):
-        self.bench = bench
+    def __init__(self, harness, name='planar_2r', namespace='', rate=RATE):
+        self.harness = harness
         self.model = robot_named(name)
         self.period = 1.0 / rate
         self.turns = 0
@@ -38,7 +38,7 @@ class FakeRobot:
         self._ended = Event()
         self._thread = Thread(target=self._run)
         self._thread.start()
-        bench.at_end(self._end)
+        harness.at_end(self._end)
 
     # -- what it says ----------------------------------------------------------------------------------
 
@@ -81,7 +81,7 @@ class FakeRobot:
     def says(self, turns=20):
         """Wait until it has spoken a few more times."""
         wanted = self.turns + turns
-        self.bench.until(lambda: self.turns >= wanted, f'{turns} turns of the robot')
+        self.harness.until(lambda: self.turns >= wanted, f'{turns} turns of the robot')
 
     def hushes(self):
         """Be silent from now on; when it last spoke, by time.time() [s]."""
@@ -104,12 +104,12 @@ class FakeRobot:
     # -- inside ----------------------------------------------------------------------------------------
 
     def _connect(self):
-        self._node = self.bench.add_node(f'driver_{next(_numbers)}', self._namespace)
+        self._node = self.harness.add_node(f'driver_{next(_numbers)}', self._namespace)
         self._publisher(JointState, 'joint_states')
 
     def _disconnect(self):
         self._publishers.clear()
-        self.bench.remove_node(self._node)
+        self.harness.remove_node(self._node)
 
     def _publisher(self, kind, topic):
         if topic not in self._publishers:

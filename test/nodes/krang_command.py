@@ -1,29 +1,29 @@
-"""A krang command as a process of the bench."""
+"""A krang command as a process of the harness."""
 
 import os
 import signal
 import subprocess
 
-from nodes.bench import BIN
+from nodes.harness import BIN
 
 
 class Command:
-    """Started with its arguments; killed with the bench, if it still runs."""
+    """Started with its arguments; killed with the harness, if it still runs."""
 
-    def __init__(self, bench, *arguments):
+    def __init__(self, harness, *arguments):
         self.path = f'krang {arguments[0]}'
-        self.bench = bench
-        self._log = bench.folder / f'{arguments[0]}_{len(bench.processes)}.log'
+        self.harness = harness
+        self._log = harness.folder / f'{arguments[0]}_{len(harness.processes)}.log'
         environment = {
             **os.environ,
-            'ROS_DOMAIN_ID': str(bench.domain),
+            'ROS_DOMAIN_ID': str(harness.domain),
             'ROS_AUTOMATIC_DISCOVERY_RANGE': 'LOCALHOST',
         }
         with self._log.open('w') as log:
             self.popen = subprocess.Popen(
                 [str(BIN / 'krang'), *arguments], env=environment, stdout=log, stderr=log
             )
-        bench.processes.append(self)
+        harness.processes.append(self)
 
     @property
     def log(self):

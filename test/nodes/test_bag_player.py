@@ -2,7 +2,7 @@
 
 import pytest
 from bags.bagging import START, record_model
-from nodes.bench import Bench, Topic
+from nodes.harness import Harness, Topic
 from nodes.krang_command import Command
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
@@ -15,8 +15,8 @@ pytestmark = pytest.mark.processes
 
 @pytest.fixture
 def ros():
-    with Bench() as bench:
-        yield bench
+    with Harness() as harness:
+        yield harness
 
 
 def test_a_bag_is_played_with_its_clock(ros, tmp_path):

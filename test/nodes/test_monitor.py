@@ -5,8 +5,8 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from nodes.bench import Record
 from nodes.fake_robot import robot_named, time_message
+from nodes.harness import Record
 from nodes.monitor import Monitor
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String

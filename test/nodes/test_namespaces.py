@@ -1,11 +1,11 @@
-"""Two robots in two namespaces do not hear each other; P10: two controllers of one robot agree to the bit."""
+"""P12: two robots in two namespaces are independent. P10: two controllers of one robot agree bit by bit."""
 
 from itertools import count
 
 import numpy as np
 import pytest
-from nodes.bench import Bench, Controller
 from nodes.fake_robot import FakeRobot
+from nodes.harness import Controller
 from nodes.monitor import Monitor
 from std_msgs.msg import Bool
 
@@ -24,57 +24,63 @@ def weight(robot):
     return robot.model.gravity_torque(robot.q)
 
 
-def test_p12_two_robots_in_two_namespaces_do_not_hear_each_other():
-    with Bench() as bench:
-        robots = [FakeRobot(bench, namespace=name) for name in ('/left', '/right')]
-        robots[1].q = np.array([-0.4, 0.3])
-        controllers = [Controller(bench, namespace=name, **ARM) for name in ('/left', '/right')]
-        for controller in controllers:
-            controller.activate()
-        controllers[0].drive()
-        assert controllers[1].mode == 'disabled'
-        assert not controllers[1].commands.records
-        controllers[1].drive()
-        robots[0].says(60)
-        for robot, controller in zip(robots, controllers, strict=True):
-            assert np.allclose(controller.commands.last.message.data, weight(robot))
-        robots[0].publish(Bool(data=True), 'emergency_stop')
-        controllers[0].until_fault('emergency_stop')
-        robots[0].says(60)
-        assert controllers[1].mode == 'active'
-        assert np.allclose(controllers[1].commands.last.message.data, weight(robots[1]))
-        for robot, controller in zip(robots, controllers, strict=True):
-            Monitor(controller, robot.model).check()
+@pytest.fixture(scope='module')
+def controllers(harness):
+    """Two controllers with a robot each, and two that share a robot; started together, which is faster."""
+    remap = [('joint_states', '/joint_states')]
+    own = [Controller(harness, namespace=name, **ARM) for name in ('/left', '/right')]
+    twins = [Controller(harness, namespace=name, remap=remap, **ARM) for name in ('/one', '/two')]
+    return own, twins
 
 
-def test_p10_two_controllers_that_hear_the_same_states_send_the_same_bits():
-    with Bench() as bench:
-        robot = FakeRobot(bench)
-        remap = [('joint_states', '/joint_states')]
-        twins = [Controller(bench, namespace=name, remap=remap, **ARM) for name in ('/one', '/two')]
-        for twin in twins:
-            twin.activate()
-            twin.drive()
+def test_p12_two_robots_in_two_namespaces_do_not_receive_each_other(harness, controllers):
+    robots = [FakeRobot(harness, namespace=name) for name in ('/left', '/right')]
+    robots[1].q = np.array([-0.4, 0.3])
+    left, right = controllers[0]
+    for controller in (left, right):
+        controller.activate()
+    left.drive()
+    assert right.mode == 'disabled'
+    assert not right.commands.records
+    right.drive()
+    robots[0].says(60)
+    for robot, controller in zip(robots, (left, right), strict=True):
+        assert np.allclose(controller.commands.last.message.data, weight(robot))
+    robots[0].publish(Bool(data=True), 'emergency_stop')
+    left.until_fault('emergency_stop')
+    robots[0].says(60)
+    assert right.mode == 'active'
+    assert np.allclose(right.commands.last.message.data, weight(robots[1]))
+    for robot, controller in zip(robots, (left, right), strict=True):
+        Monitor(controller, robot.model).check()
+        robot.leave()
 
-        turns = count()
 
-        def swing():
-            """So much in a turn that no rate limit is at work, however long a turn takes."""
-            robot.q = robot.model.home + 0.3 * np.sin(np.array([0.015, 0.025]) * next(turns))
-            robot.honest()
+def test_p10_two_controllers_with_the_same_states_send_the_same_bits(harness, robot, controllers):
+    twins = controllers[1]
+    for twin in twins:
+        twin.activate()
+        twin.drive()
 
-        robot.say = swing
-        robot.says(20)  # the ramps are over
-        begin = [len(twin.torques) for twin in twins]
-        robot.says(200)
-        sent = [
-            {stamp_of(r.message): r.message.effort.tobytes() for r in twin.torques.records[start:]}
-            for twin, start in zip(twins, begin, strict=True)
-        ]
-        both = sent[0].keys() & sent[1].keys()
-        assert len(both) > 100
-        assert len({sent[0][stamp] for stamp in both}) > 100
-        assert all(sent[0][stamp] == sent[1][stamp] for stamp in both)
+    turns = count()
+
+    def swing():
+        """Slow enough that no rate limit acts, however long a period takes."""
+        robot.q = robot.model.home + 0.3 * np.sin(np.array([0.015, 0.025]) * next(turns))
+        robot.honest()
+
+    robot.say = swing
+    robot.says(20)  # the ramps are over
+    begin = [len(twin.torques) for twin in twins]
+    robot.says(200)
+    sent = [
+        {stamp_of(r.message): r.message.effort.tobytes() for r in twin.torques.records[start:]}
+        for twin, start in zip(twins, begin, strict=True)
+    ]
+    both = sent[0].keys() & sent[1].keys()
+    assert len(both) > 100
+    assert len({sent[0][stamp] for stamp in both}) > 100
+    assert all(sent[0][stamp] == sent[1][stamp] for stamp in both)
 
 
 def stamp_of(message):

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from nodes.bench import Controller, Topic
+from nodes.harness import Controller, Topic
 from nodes.monitor import Monitor
 from sensor_msgs.msg import JointState
 
@@ -69,7 +69,7 @@ OTHERS = [
 
 
 @pytest.fixture(scope='module')
-def nodes(bench):
+def nodes(harness):
     """All nodes of this file, started together; each is configured by the test that needs it."""
     hear = [('joint_states', '/joint_states')]
     every = ['gravity', 'damping', 'computed_torque', 'wrench', 'observer']
@@ -82,11 +82,11 @@ def nodes(bench):
     }
     arm = {'robot': 'planar_2r', **QUICK}
     return {
-        'main': Controller(bench, namespace='/main', remap=hear, terms=every, **sign, **arm),
-        'draft': Controller(bench, namespace='/draft', remap=hear, terms=['gravity'], **arm),
-        'driver': Controller(bench, namespace='/driver', remap=hear, terms=['gravity'], **driver, **arm),
+        'main': Controller(harness, namespace='/main', remap=hear, terms=every, **sign, **arm),
+        'draft': Controller(harness, namespace='/draft', remap=hear, terms=['gravity'], **arm),
+        'driver': Controller(harness, namespace='/driver', remap=hear, terms=['gravity'], **driver, **arm),
         'hardware': Controller(
-            bench, 'gravity_compensation', '/hardware', hear, hardware_compensates_gravity=True, **arm
+            harness, 'gravity_compensation', '/hardware', hear, hardware_compensates_gravity=True, **arm
         ),
     }
 
@@ -108,12 +108,12 @@ def controller(node, robot):
 
 
 @pytest.fixture
-def driving(controller, robot, bench):
+def driving(controller, robot, harness):
     """Past its ramp, and holding the robot's weight."""
     if controller.mode != 'active':
         controller.rest()
         controller.drive()
-    until_torque(bench, controller, robot.model.gravity_torque(robot.q))
+    until_torque(harness, controller, robot.model.gravity_torque(robot.q))
     return controller
 
 
@@ -122,8 +122,8 @@ def newest(controller):
     return np.array(last.message.data) if last else np.full(2, np.nan)
 
 
-def until_torque(bench, controller, expected):
-    bench.until(
+def until_torque(harness, controller, expected):
+    harness.until(
         lambda: np.allclose(newest(controller), expected, atol=1e-6),
         f'the torque {expected} N m',
     )
@@ -168,7 +168,7 @@ def test_defaults_are_those_of_the_interface(nodes):
 
 
 @pytest.mark.parametrize('name', LIVE)
-def test_a_live_parameter_changes_while_the_node_drives(driving, bench, robot, name):
+def test_a_live_parameter_changes_while_the_node_drives(driving, harness, robot, name):
     before = driving.get(name)
     result = driving.set(**{name: LIVE[name]})
     assert result.successful, result.reason
@@ -177,7 +177,7 @@ def test_a_live_parameter_changes_while_the_node_drives(driving, bench, robot, n
     robot.says()
     assert driving.mode == 'active'
     dotted = name.replace('__', '.')
-    bench.until(
+    harness.until(
         lambda: np.all(np.asarray(driving.state['parameters'][dotted]) == np.asarray(LIVE[name])),
         f'{dotted} in ~/state',
     )
@@ -253,33 +253,33 @@ def test_an_unknown_parameter_is_refused(controller):
 # -- what they do -------------------------------------------------------------------------------------
 
 
-def test_a_payload_adds_its_weight_and_clearing_it_restores_every_bit(driving, bench, robot):
+def test_a_payload_adds_its_weight_and_clearing_it_restores_every_bit(driving, harness, robot):
     bare = newest(driving)
     assert driving.set(payload__tip__mass=2.0, payload__tip__com=[0.1, 0.0, 0.0]).successful
     loaded = robot.model.with_payload('tip', 2.0, [0.1, 0.0, 0.0], np.zeros((3, 3)))
-    until_torque(bench, driving, loaded.gravity_torque(robot.q))
-    bench.until(lambda: '2' in str(driving.state['payload']), 'the payload in ~/state')
+    until_torque(harness, driving, loaded.gravity_torque(robot.q))
+    harness.until(lambda: '2' in str(driving.state['payload']), 'the payload in ~/state')
     assert driving.set(payload__tip__mass=0.0, payload__tip__com=[0.0, 0.0, 0.0]).successful
-    until_torque(bench, driving, bare)
+    until_torque(harness, driving, bare)
     robot.says(TURNS)
     assert np.array_equal(newest(driving), bare)
 
 
-def test_gravity_may_lean(driving, bench, robot):
+def test_gravity_may_lean(driving, harness, robot):
     leaning = [2.0, 0.0, -9.6]
     assert driving.set(gravity=leaning).successful
-    until_torque(bench, driving, kd.load_robot('planar_2r', gravity=leaning).gravity_torque(robot.q))
+    until_torque(harness, driving, kd.load_robot('planar_2r', gravity=leaning).gravity_torque(robot.q))
     assert np.allclose(driving.state['gravity'], leaning)
     assert driving.set(gravity=[0.0, 0.0, -9.81]).successful
-    until_torque(bench, driving, robot.model.gravity_torque(robot.q))
+    until_torque(harness, driving, robot.model.gravity_torque(robot.q))
 
 
-def test_damping_acts_against_the_speed(driving, bench, robot):
+def test_damping_acts_against_the_speed(driving, harness, robot):
     assert driving.set(damping=[2.0, 1.0], gains__kp=[0.0, 0.0], gains__kd=[0.0, 0.0]).successful
     robot.v = np.array([0.5, -1.0])
     model = robot.model
     free = model.inverse_dynamics(robot.q, robot.v, 0 * robot.v)
-    until_torque(bench, driving, free - [1.0, -1.0])
+    until_torque(harness, driving, free - [1.0, -1.0])
     robot.v = np.zeros(2)
     robot.says()
 
@@ -323,7 +323,7 @@ def test_configure_refuses_what_cannot_work_and_says_why(draft, name, value, wor
     if result.successful:
         assert not draft.transition('configure')
         assert draft.lifecycle == 'unconfigured'
-        draft.bench.until(lambda: word in draft.log[length:], f'{word!r} in the log')
+        draft.harness.until(lambda: word in draft.log[length:], f'{word!r} in the log')
         assert draft.set(**{name: SANE[name]}).successful
     else:
         assert word in result.reason
@@ -346,16 +346,16 @@ def test_a_urdf_will_do_for_a_robot(draft, robot):
 # -- the driver's order, and starting by itself -------------------------------------------------------
 
 
-def test_commands_come_in_the_drivers_order_and_auto_enable_needs_no_call(nodes, robot, bench):
+def test_commands_come_in_the_drivers_order_and_auto_enable_needs_no_call(nodes, robot, harness):
     """And missing_velocity is zero: a driver without velocities will do."""
     controller = nodes['driver']
-    term = Topic(bench, JointState, f'{controller.path}/terms/gravity')
+    term = Topic(harness, JointState, f'{controller.path}/terms/gravity')
     weight = robot.model.gravity_torque(robot.q)
     robot.say = lambda: robot.publish(robot.joint_state(velocity=[]))
     controller.enabled_at.append(time.time())
     controller.activate()
     controller.until_mode('active')
-    until_torque(bench, controller, weight[::-1])
+    until_torque(harness, controller, weight[::-1])
     message = term.next('the term').message
     assert list(message.name) == list(robot.model.joint_names)
     assert np.allclose(message.effort, weight)
@@ -363,13 +363,13 @@ def test_commands_come_in_the_drivers_order_and_auto_enable_needs_no_call(nodes,
     assert controller.transition('deactivate')
 
 
-def test_hardware_that_compensates_gravity_is_said_aloud_and_gets_none(nodes, robot, bench):
+def test_hardware_that_compensates_gravity_is_said_aloud_and_gets_none(nodes, robot, harness):
     controller = nodes['hardware']
     robot.be_honest()
     robot.effort = np.array([1.0, 1.0])
     controller.activate()
     robot.says()
     controller.drive()
-    until_torque(bench, controller, np.zeros(2))
+    until_torque(harness, controller, np.zeros(2))
     assert 'hardware' in controller.log.lower()
     Monitor(controller, robot.model).check()

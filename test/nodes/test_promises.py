@@ -5,8 +5,8 @@ import time
 
 import numpy as np
 import pytest
-from nodes.bench import Controller
 from nodes.fake_robot import FakeRobot
+from nodes.harness import Controller
 from nodes.monitor import Monitor
 from std_msgs.msg import Float64MultiArray
 
@@ -15,15 +15,32 @@ pytestmark = pytest.mark.processes
 STATE_TIMEOUT = 0.4  # more than the default, for loaded machines [s]
 LONGEST_STOP = 4.0  # P8 [s]
 QUICK = {'ramp_time': 0.2, 'stop__time': 0.3, 'stop__blind_time': 0.2, 'state_timeout': STATE_TIMEOUT}
-RUBBISH = [np.nan, np.inf, -np.inf, 1e308]
+INVALID = [np.nan, np.inf, -np.inf, 1e308]
+SIGNALS = {'/sigint': signal.SIGINT, '/sigterm': signal.SIGTERM}
 TURNS = 50  # of the robot: long enough that a node would have shown what it does
 
 
 @pytest.fixture(scope='module')
-def shared(bench):
-    """One robot, and one controller that all tests use; what each leaves behind is tidied up."""
-    robot = FakeRobot(bench)
-    controller = Controller(bench, robot='planar_2r', terms=['gravity'], **QUICK)
+def controllers(harness):
+    """All controllers of this file by namespace, started together, which is faster."""
+    main = Controller(harness, robot='planar_2r', terms=['gravity'], **QUICK)
+    gravity, arm = 'gravity_compensation', {'robot': 'planar_2r'}
+    remap = [('joint_states', '/arms/joint_states')]
+    default = {'ramp_time': 0.1, 'state_timeout': STATE_TIMEOUT}
+    hold = {**QUICK, 'stop__policy': 'hold', 'stop__time': 1.5}
+    return {
+        '': main,
+        **{name: Controller(harness, gravity, name, remap, **arm, **default) for name in SIGNALS},
+        **{f'/idle{name}': Controller(harness, namespace=f'/idle{name}', **arm) for name in SIGNALS},
+        '/held': Controller(harness, gravity, '/held', **arm, **hold),
+        '/pendubot': Controller(harness, namespace='/pendubot', robot='pendubot', **default),
+    }
+
+
+@pytest.fixture(scope='module')
+def shared(harness, controllers):
+    """One robot, and one controller that most tests use; each test finds it disabled without a fault."""
+    robot, controller = FakeRobot(harness), controllers['']
     assert controller.lifecycle == 'unconfigured'
     return robot, controller.activate(), Monitor(controller, robot.model)
 
@@ -49,10 +66,10 @@ def controller(shared):
 
 
 @pytest.fixture
-def driving(controller, robot, bench):
+def driving(controller, robot, harness):
     """Past its ramp, and sending the torque of the robot's weight."""
     controller.drive()
-    until_weight(bench, controller, robot)
+    until_weight(harness, controller, robot)
     return controller
 
 
@@ -66,8 +83,8 @@ def sent(controller):
     return np.array(last.message.data) if last else np.full(2, np.nan)
 
 
-def until_weight(bench, controller, robot):
-    bench.until(
+def until_weight(harness, controller, robot):
+    harness.until(
         lambda: np.allclose(sent(controller), weight(robot), atol=1e-9), f'the torque {weight(robot)} N m'
     )
 
@@ -79,9 +96,9 @@ def stays_silent(controller, robot):
     assert (len(controller.commands), len(controller.torques)) == count
 
 
-def ends_in_zero(bench, controller, robot):
+def ends_in_zero(harness, controller, robot):
     """The last command is zero torque, and then there is silence."""
-    bench.until(lambda: not sent(controller).any(), 'zero torque')
+    harness.until(lambda: not sent(controller).any(), 'zero torque')
     robot.says(5)
     stays_silent(controller, robot)
     assert not sent(controller).any()
@@ -104,11 +121,11 @@ def is_latched(controller, robot, kind):
 
 
 @pytest.mark.parametrize('field', ['position', 'velocity', 'effort'])
-def test_p1_no_rubbish_in_joint_states_comes_out_again(driving, robot, field):
+def test_p1_invalid_numbers_in_joint_states_reach_no_command(driving, robot, field):
     count = len(driving.commands)
-    for rubbish in RUBBISH:
-        robot.publish(robot.joint_state(**{field: [rubbish, 0.0]}))
-        robot.publish(robot.joint_state(**{field: [rubbish, rubbish]}))
+    for invalid in INVALID:
+        robot.publish(robot.joint_state(**{field: [invalid, 0.0]}))
+        robot.publish(robot.joint_state(**{field: [invalid, invalid]}))
         robot.says(5)
     assert len(driving.commands) > count
     assert all(np.isfinite(r.message.data).all() for r in driving.commands.since(0.0))
@@ -133,18 +150,18 @@ def test_p2_the_first_command_is_the_measured_effort_within_the_limits(controlle
     assert list(controller.commands.records[count].message.data) == [100.0, -50.0]
 
 
-def test_p2_a_limit_lowered_below_the_present_torque_is_reached_without_a_jump(driving, robot, bench):
+def test_p2_a_limit_lowered_below_the_present_torque_is_reached_without_a_jump(driving, robot, harness):
     limit = np.array([10.0, 50.0])
     before = driving.get('limits__effort')
     begin = time.time()
     assert driving.set(limits__effort=limit.tolist()).successful
-    bench.until(lambda: abs(sent(driving)[0]) <= limit[0], 'torque within the new limit')
+    harness.until(lambda: abs(sent(driving)[0]) <= limit[0], 'torque within the new limit')
     first = np.array(driving.commands.since(begin)[0].message.data)
     assert first[0] > limit[0]  # at stop.rate, not at once
     robot.says()
     assert np.allclose(sent(driving), np.minimum(weight(robot), limit))
     assert driving.set(limits__effort=before).successful
-    until_weight(bench, driving, robot)
+    until_weight(harness, driving, robot)
 
 
 def test_p2_no_parameter_allows_more_than_the_urdf(driving, robot):
@@ -160,13 +177,13 @@ def test_p2_no_parameter_allows_more_than_the_urdf(driving, robot):
 # -- P3 -----------------------------------------------------------------------------------------------
 
 
-def test_p3_torque_changes_no_faster_than_the_rate(driving, robot, bench):
+def test_p3_torque_changes_no_faster_than_the_rate(driving, robot, harness):
     before = driving.get('limits__effort_rate')
     rate = np.array([40.0, 20.0])
     assert driving.set(limits__effort_rate=rate.tolist()).successful
     begin = time.time()
     robot.q = np.array([-2.0, 1.5])  # the weight pulls the other way
-    until_weight(bench, driving, robot)
+    until_weight(harness, driving, robot)
     monitor = Monitor(driving, robot.model)
     monitor.rate = rate
     monitor.check(begin)
@@ -177,12 +194,12 @@ def test_p3_torque_changes_no_faster_than_the_rate(driving, robot, bench):
 # -- P4 -----------------------------------------------------------------------------------------------
 
 
-def test_p4_silence_ends_in_the_stop_policy_and_a_latched_fault(driving, robot, bench):
+def test_p4_silence_ends_in_the_stop_policy_and_a_latched_fault(driving, robot, harness):
     spoke = robot.hushes()
     driving.until_fault('state')
     assert driving.faulted_at(spoke) - spoke >= STATE_TIMEOUT
     assert 'joint_' in driving.reason
-    bench.until(lambda: not sent(driving).any(), 'zero torque')
+    harness.until(lambda: not sent(driving).any(), 'zero torque')
     blind = driving.torques.since(spoke + STATE_TIMEOUT)
     torque = np.array([r.message.effort for r in blind])
     assert (np.diff(np.abs(torque), axis=0) <= 1e-9).all()  # let go, never taken up again
@@ -191,7 +208,7 @@ def test_p4_silence_ends_in_the_stop_policy_and_a_latched_fault(driving, robot, 
     is_latched(driving, robot, 'state')
 
 
-def test_p4_the_stop_begins_soon_after_the_timeout(driving, robot, bench):
+def test_p4_the_stop_begins_soon_after_the_timeout(driving, robot, harness):
     spoke = robot.hushes()
     driving.until_fault('state')
     assert driving.faulted_at(spoke) - spoke <= STATE_TIMEOUT + 0.1
@@ -234,22 +251,22 @@ def test_p4_nan_for_too_long_is_silence(driving, robot):
     is_latched(driving, robot, 'state')
 
 
-def test_p4_a_driver_that_restarts_finds_a_latched_fault(driving, robot, bench):
+def test_p4_a_driver_that_restarts_finds_a_latched_fault(driving, robot, harness):
     robot.hushes()
     driving.until_fault('state')
     robot.restart()
-    ends_in_zero(bench, driving, robot)
+    ends_in_zero(harness, driving, robot)
     is_latched(driving, robot, 'state')
-    until_weight(bench, driving, robot)
+    until_weight(harness, driving, robot)
 
 
-def test_p4_a_controller_that_was_frozen_wakes_up_into_the_stop_policy(driving, robot, bench):
+def test_p4_a_controller_that_was_frozen_wakes_up_into_the_stop_policy(driving, robot, harness):
     driving.send(signal.SIGSTOP)
     robot.says(2 * TURNS)  # longer than the timeout
     begin = time.time()
     driving.send(signal.SIGCONT)
     driving.until_fault('state')
-    ends_in_zero(bench, driving, robot)
+    ends_in_zero(harness, driving, robot)
     torque = np.array([r.message.effort for r in driving.torques.since(begin)])
     assert (np.abs(torque) <= np.abs(weight(robot)) + 1e-9).all()
     is_latched(driving, robot, 'state')
@@ -262,12 +279,12 @@ def test_p5_nothing_is_published_before_enable(controller, robot):
     stays_silent(controller, robot)
 
 
-def test_p5_the_first_command_is_the_measured_effort_and_the_ramp_is_smooth(controller, robot, bench):
+def test_p5_the_first_command_is_the_measured_effort_and_the_ramp_is_smooth(controller, robot, harness):
     robot.effort = np.array([3.0, -2.0])
     robot.says()
     count = len(controller.torques)
     controller.drive()
-    until_weight(bench, controller, robot)
+    until_weight(harness, controller, robot)
     torque = np.array([r.message.effort for r in controller.torques.records[count:]])
     assert torque[0].tolist() == [3.0, -2.0]
     assert (np.diff(torque, axis=0) >= -1e-9).all()  # both weights are above the measured efforts
@@ -279,10 +296,10 @@ def test_p5_the_first_command_is_the_measured_effort_and_the_ramp_is_smooth(cont
     assert ramp[-1] - ramp[0] >= 0.15  # ramp_time 0.2
 
 
-def test_p5_disable_lowers_the_weight_and_then_is_silent(driving, robot, bench):
+def test_p5_disable_lowers_the_weight_and_then_is_silent(driving, robot, harness):
     begin = time.time()
     assert driving.enable(False).success
-    ends_in_zero(bench, driving, robot)
+    ends_in_zero(harness, driving, robot)
     assert driving.mode == 'disabled'
     assert driving.fault is None
     torque = np.array([r.message.effort for r in driving.torques.since(begin)])
@@ -303,7 +320,7 @@ def test_p6_a_missing_joint_is_refused_by_name(controller, robot):
     stays_silent(controller, robot)
 
 
-def test_p6_a_duplicate_joint_is_refused_by_name_and_changes_nothing(driving, robot, bench):
+def test_p6_a_duplicate_joint_is_refused_by_name_and_changes_nothing(driving, robot, harness):
     def twice():
         robot.honest()
         robot.publish(robot.joint_state(['joint_1', 'joint_2', 'joint_2'], position=[1.5, 1.5, -1.5]))
@@ -314,7 +331,7 @@ def test_p6_a_duplicate_joint_is_refused_by_name_and_changes_nothing(driving, ro
     for record in driving.commands.since(begin):
         assert np.allclose(record.message.data, expected)
     assert driving.mode == 'active'
-    bench.until(lambda: 'joint_2' in driving.log and 'twice' in driving.log, 'the refusal in the log')
+    harness.until(lambda: 'joint_2' in driving.log and 'twice' in driving.log, 'the refusal in the log')
 
 
 def test_p6_extra_joints_are_ignored_and_logged_once(driving, robot):
@@ -341,14 +358,14 @@ def test_p6_joints_are_found_by_name_whatever_their_order(driving, robot):
     assert all(np.allclose(r.message.data, expected) for r in driving.commands.since(begin))
 
 
-def test_p6_joints_may_come_from_two_publishers(controller, robot, bench):
-    other = FakeRobot(bench)
+def test_p6_joints_may_come_from_two_publishers(controller, robot, harness):
+    other = FakeRobot(harness)
     try:
         robot.say = lambda: robot.publish(robot.joint_state(['joint_1']))
         other.say = lambda: other.publish(other.joint_state(['joint_2']))
         robot.says()
         controller.drive()
-        until_weight(bench, controller, robot)
+        until_weight(harness, controller, robot)
         robot.says(TURNS)
         assert controller.mode == 'active'
         other.hushes()
@@ -358,14 +375,14 @@ def test_p6_joints_may_come_from_two_publishers(controller, robot, bench):
         other.leave()
 
 
-def test_p6_two_publishers_of_the_same_joints_break_no_promise_and_are_warned_of(driving, robot, bench):
-    other = FakeRobot(bench)
+def test_p6_two_publishers_of_the_same_joints_break_no_promise_and_are_warned_of(driving, robot, harness):
+    other = FakeRobot(harness)
     try:
         other.q = other.q + 0.01
         low, high = sorted((weight(robot)[0], weight(other)[0]))
         other.says(TURNS)
         assert low - 1e-9 <= sent(driving)[0] <= high + 1e-9
-        bench.until(lambda: 'publisher' in driving.log, 'a warning in the log', 5.0)
+        harness.until(lambda: 'publisher' in driving.log, 'a warning in the log', 5.0)
     finally:
         other.leave()
 
@@ -395,12 +412,12 @@ def test_p7_repeated_and_backward_stamps_are_ignored(driving, robot, back):
     assert all(np.allclose(r.message.data, expected) for r in driving.commands.since(begin))
 
 
-def test_p7_a_stamp_of_zero_means_the_time_of_arrival(controller, robot, bench):
+def test_p7_a_stamp_of_zero_means_the_time_of_arrival(controller, robot, harness):
     robot.say = lambda: robot.publish(robot.joint_state(stamp=0.0))
     robot.says()
     controller.rest()  # a cleared fault forgets the stamps of before
     controller.drive()
-    until_weight(bench, controller, robot)
+    until_weight(harness, controller, robot)
     robot.say = robot.silent
     controller.until_fault('state')
 
@@ -425,15 +442,15 @@ def test_p7_torques_carry_the_stamp_of_the_state_that_caused_them(driving, robot
 # -- P8 -----------------------------------------------------------------------------------------------
 
 
-def test_p8_deactivate_ends_in_the_stop_policy(driving, robot, bench):
+def test_p8_deactivate_ends_in_the_stop_policy(driving, robot, harness):
     begin = time.time()
     assert driving.transition('deactivate')
-    bench.until(lambda: driving.lifecycle == 'inactive', 'the inactive state')
+    harness.until(lambda: driving.lifecycle == 'inactive', 'the inactive state')
     assert time.time() - begin <= LONGEST_STOP
     torque = np.array([r.message.effort for r in driving.torques.since(begin)])
     assert (np.diff(np.abs(torque), axis=0) <= 1e-9).all()
     assert len(torque) > 10
-    ends_in_zero(bench, driving, robot)
+    ends_in_zero(harness, driving, robot)
     assert driving.mode == 'inactive'
     assert not driving.enable().success
     assert driving.transition('activate')
@@ -441,42 +458,27 @@ def test_p8_deactivate_ends_in_the_stop_policy(driving, robot, bench):
     stays_silent(driving, robot)
 
 
-def test_p8_deactivate_needs_no_state(driving, robot, bench):
+def test_p8_deactivate_needs_no_state(driving, robot, harness):
     robot.hushes()
     begin = time.time()
     assert driving.transition('deactivate')
-    bench.until(lambda: driving.lifecycle == 'inactive', 'the inactive state')
+    harness.until(lambda: driving.lifecycle == 'inactive', 'the inactive state')
     assert time.time() - begin <= LONGEST_STOP
-    bench.until(lambda: not sent(driving).any(), 'zero torque')
+    harness.until(lambda: not sent(driving).any(), 'zero torque')
     torque = np.array([r.message.effort for r in driving.torques.since(begin)])
     assert len(torque) > 3
     assert (np.abs(torque) <= weight(robot) + 1e-9).all()
     assert driving.transition('activate')
 
 
-SIGNALS = {'/sigint': signal.SIGINT, '/sigterm': signal.SIGTERM}
-
-
-def test_p8_signals_lower_the_weight_before_the_process_ends(bench):
+def test_p8_signals_lower_the_weight_before_the_process_ends(harness, controllers):
     """With the default times: two seconds of lowering, and an end within four."""
-    robot = FakeRobot(bench, namespace='/arms')
-    remap = [('joint_states', '/arms/joint_states')]
-    controllers = [
-        Controller(
-            bench,
-            'gravity_compensation',
-            name,
-            remap,
-            robot='planar_2r',
-            ramp_time=0.1,
-            state_timeout=STATE_TIMEOUT,
-        )
-        for name in SIGNALS
-    ]
+    robot = FakeRobot(harness, namespace='/arms')
+    controllers = [controllers[name] for name in SIGNALS]
     for controller in controllers:
         controller.activate()
         controller.drive()
-        until_weight(bench, controller, robot)
+        until_weight(harness, controller, robot)
     begin = time.time()
     for controller, number in zip(controllers, SIGNALS.values(), strict=True):
         controller.send(number)
@@ -497,10 +499,8 @@ def test_p8_signals_lower_the_weight_before_the_process_ends(bench):
         Monitor(controller, robot.model).check()
 
 
-def test_p8_signals_to_idle_nodes_end_them_at_once(bench):
-    controllers = [
-        Controller(bench, namespace=f'/idle{name}', robot='planar_2r', terms=['gravity']) for name in SIGNALS
-    ]
+def test_p8_signals_to_idle_nodes_end_them_at_once(controllers):
+    controllers = [controllers[f'/idle{name}'] for name in SIGNALS]
     for controller, number in zip(controllers, SIGNALS.values(), strict=True):
         assert controller.transition('configure')
         controller.send(number)
@@ -510,11 +510,9 @@ def test_p8_signals_to_idle_nodes_end_them_at_once(bench):
         assert not controller.commands.records
 
 
-def test_p8_a_held_weight_is_held_until_the_process_ends(bench):
-    robot = FakeRobot(bench, namespace='/held')
-    hold = {**QUICK, 'stop__policy': 'hold', 'stop__time': 1.5}
-    controller = Controller(bench, 'gravity_compensation', '/held', robot='planar_2r', **hold)
-    controller.activate()
+def test_p8_a_held_weight_is_held_until_the_process_ends(harness, controllers):
+    robot = FakeRobot(harness, namespace='/held')
+    controller = controllers['/held'].activate()
     controller.drive()
     controller.enable(False)
     controller.until_mode('stopping')
@@ -535,24 +533,16 @@ def test_p8_a_held_weight_is_held_until_the_process_ends(bench):
 # -- P9 -----------------------------------------------------------------------------------------------
 
 
-def test_p9_a_passive_joint_gets_no_effort_and_the_amplifier_no_more_than_its_supply(bench):
-    robot = FakeRobot(bench, 'pendubot', '/pendubot')
+def test_p9_a_passive_joint_gets_no_effort_and_the_amplifier_no_more_than_its_supply(harness, controllers):
+    robot = FakeRobot(harness, 'pendubot', '/pendubot')
     robot.q = np.array([0.3, 0.7])  # the free pendulum leans, and has weight
     robot.effort = np.array([5.0, 5.0])
-    controller = Controller(
-        bench,
-        namespace='/pendubot',
-        robot='pendubot',
-        terms=['gravity'],
-        ramp_time=0.1,
-        state_timeout=STATE_TIMEOUT,
-    )
-    controller.activate()
+    controller = controllers['/pendubot'].activate()
     robot.says()
     controller.drive()
     robot.v = np.array([40.0, 0.0])  # overspeed is a fault, and its back EMF beyond the supply
     controller.until_fault('velocity')
-    bench.until(lambda: controller.commands.last and not any(sent(controller)), 'zero volts')
+    harness.until(lambda: controller.commands.last and not any(sent(controller)), 'zero volts')
     monitor = Monitor(controller, robot.model)
     monitor.rate[:] = 310.0  # the robot's own [N m/s]
     monitor.check()
@@ -563,18 +553,18 @@ def test_p9_a_passive_joint_gets_no_effort_and_the_amplifier_no_more_than_its_su
 # -- P12 ----------------------------------------------------------------------------------------------
 
 
-def test_p12_a_second_publisher_on_the_command_topic_stops_a_running_node(driving, robot, bench):
-    stranger = bench.add_node('stranger')
+def test_p12_a_second_publisher_on_the_command_topic_stops_a_running_node(driving, robot, harness):
+    stranger = harness.add_node('stranger')
     stranger.create_publisher(Float64MultiArray, 'effort_commands', 1)
     try:
         driving.until_fault('publisher')
-        ends_in_zero(bench, driving, robot)
-        bench.until(lambda: driving.clear_fault().success, 'the fault to be cleared')
-        bench.until(lambda: driving.fault is None, 'no fault')
+        ends_in_zero(harness, driving, robot)
+        harness.until(lambda: driving.clear_fault().success, 'the fault to be cleared')
+        harness.until(lambda: driving.fault is None, 'no fault')
         refused = driving.enable()
         assert not refused.success
         assert 'publisher' in refused.message
     finally:
-        bench.remove_node(stranger)
+        harness.remove_node(stranger)
     driving.drive()
-    until_weight(bench, driving, robot)
+    until_weight(harness, driving, robot)

@@ -1,7 +1,7 @@
 """krang record: a real process, whose bag is counted message by message."""
 
 import pytest
-from nodes.bench import Bench
+from nodes.harness import Harness
 from nodes.krang_command import Command
 from rclpy.duration import Duration
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
@@ -21,8 +21,8 @@ CARELESS = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
 
 @pytest.fixture
 def ros():
-    with Bench() as bench:
-        yield bench
+    with Harness() as harness:
+        yield harness
 
 
 def joint_state(k):

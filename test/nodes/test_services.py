@@ -6,7 +6,7 @@ import time
 import numpy as np
 import pytest
 from diagnostic_msgs.msg import DiagnosticArray
-from nodes.bench import LATCHED, Controller, Topic
+from nodes.harness import LATCHED, Controller, Topic
 from nodes.monitor import Monitor
 from std_msgs.msg import Bool, String
 
@@ -17,10 +17,10 @@ QUICK = {'ramp_time': 0.1, 'stop__time': 0.2, 'stop__blind_time': 0.2, 'state_ti
 
 
 @pytest.fixture(scope='module')
-def node(bench):
+def node(harness):
     """Started, and nothing more."""
     return Controller(
-        bench, robot='planar_2r', terms=['gravity'], deadman__required=True, deadman__timeout=0.4, **QUICK
+        harness, robot='planar_2r', terms=['gravity'], deadman__required=True, deadman__timeout=0.4, **QUICK
     )
 
 
@@ -83,9 +83,9 @@ def test_the_start_up_report_says_what_a_bring_up_engineer_asks(controller):
         assert word in log, word
 
 
-def test_the_state_is_latched_and_complete(controller, bench):
-    late = Topic(bench, String, f'{controller.path}/state', LATCHED)
-    bench.until(lambda: late.records, 'the latched state')
+def test_the_state_is_latched_and_complete(controller, harness):
+    late = Topic(harness, String, f'{controller.path}/state', LATCHED)
+    harness.until(lambda: late.records, 'the latched state')
     assert {'mode', 'fault', 'payload', 'gravity', 'parameters'} <= set(controller.state)
     assert controller.state['mode'] == 'disabled'
     assert controller.state['fault'] is None
@@ -103,9 +103,9 @@ def test_modes_follow_one_another(controller):
     assert changes[-4:] == ['ramping', 'active', 'stopping', 'disabled']
 
 
-def test_diagnostics_come_once_a_second(controller, bench):
-    topic = Topic(bench, DiagnosticArray, '/diagnostics')
-    bench.until(lambda: len(topic) >= 3, 'three diagnostics', 8.0)
+def test_diagnostics_come_once_a_second(controller, harness):
+    topic = Topic(harness, DiagnosticArray, '/diagnostics')
+    harness.until(lambda: len(topic) >= 3, 'three diagnostics', 8.0)
     assert 0.7 <= np.diff([r.sent for r in topic.records[:3]]).mean() <= 1.5
     status = topic.last.message.status
     assert any('torque_controller' in s.name for s in status)
@@ -158,11 +158,11 @@ def test_overspeed_is_a_fault_that_names_the_joint(controller, robot):
 # -- switches -----------------------------------------------------------------------------------------
 
 
-def test_the_emergency_stop_stops_and_latches(controller, bench, robot):
+def test_the_emergency_stop_stops_and_latches(controller, harness, robot):
     controller.drive()
     robot.publish(Bool(data=True), 'emergency_stop')
     controller.until_fault('emergency_stop')
-    bench.until(lambda: not any(controller.commands.last.message.data), 'zero torque')
+    harness.until(lambda: not any(controller.commands.last.message.data), 'zero torque')
     robot.says(TURNS)
     assert not controller.enable().success
     assert not controller.clear_fault().success  # still pressed
@@ -200,19 +200,19 @@ def test_a_deadman_that_is_let_go_stops_and_latches(controller, robot, how):
 # -- robots -------------------------------------------------------------------------------------------
 
 
-def test_the_nodes_of_one_term_are_the_same_node(bench, robot):
+def test_the_nodes_of_one_term_are_the_same_node(harness, robot):
     robot.be_honest()
     executables = ('gravity_compensation', 'computed_torque', 'wrench_to_torque')
     sign = {'wrench__tip__convention': 'applied_by_robot'}
     hear = [('joint_states', '/joint_states')]
     controllers = [
-        Controller(bench, e, f'/{e}', hear, robot='planar_2r', **sign, **QUICK) for e in executables
+        Controller(harness, e, f'/{e}', hear, robot='planar_2r', **sign, **QUICK) for e in executables
     ]
     weight = robot.model.gravity_torque(robot.q)
     for controller, torque in zip(controllers, (weight, weight, 0.0 * weight), strict=True):
         controller.activate()
         controller.drive()
-        bench.until(
+        harness.until(
             lambda c=controller, t=torque: np.allclose(c.commands.last.message.data, t, atol=1e-9),
             f'the torque {torque} N m of {controller.path}',
         )

@@ -4,8 +4,8 @@ import time
 
 import numpy as np
 import pytest
-from nodes.bench import Controller
 from nodes.fake_robot import FakeRobot, time_message
+from nodes.harness import Controller
 from nodes.monitor import Monitor
 from rosgraph_msgs.msg import Clock
 
@@ -18,10 +18,10 @@ SLOW = 0.5  # simulated seconds per second
 class SimulatedRobot(FakeRobot):
     """Its time goes by /clock, which it publishes itself."""
 
-    def __init__(self, bench):
+    def __init__(self, harness):
         self.simulated = 50.0  # [s]
         self.speed = SLOW
-        super().__init__(bench)
+        super().__init__(harness)
 
     def now(self):
         return self.simulated
@@ -36,14 +36,14 @@ class SimulatedRobot(FakeRobot):
 
 
 @pytest.fixture(scope='module')
-def robot(bench):
-    return SimulatedRobot(bench)
+def robot(harness):
+    return SimulatedRobot(harness)
 
 
 @pytest.fixture(scope='module')
-def controller(bench):
+def controller(harness):
     controller = Controller(
-        bench,
+        harness,
         robot='planar_2r',
         terms=['gravity'],
         use_sim_time=True,
@@ -72,9 +72,9 @@ def test_p4_a_simulation_slower_than_real_time_drives(driving, robot):
     assert driving.mode == 'active'
 
 
-def test_p4_a_paused_simulation_is_no_fault(driving, bench, robot):
+def test_p4_a_paused_simulation_is_no_fault(driving, harness, robot):
     spoke = robot.hushes()
-    bench.until(lambda: time.time() > spoke + 0.5 * BACKSTOP, 'half of the backstop')
+    harness.until(lambda: time.time() > spoke + 0.5 * BACKSTOP, 'half of the backstop')
     assert driving.fault is None
     robot.be_honest()
     robot.says(60)
@@ -90,14 +90,14 @@ def test_p4_a_simulation_that_never_comes_back_meets_the_backstop(driving, robot
     assert driving.fault is not None
 
 
-def test_p4_states_that_stall_while_the_clock_goes_on_are_a_fault(driving, bench, robot):
+def test_p4_states_that_stall_while_the_clock_goes_on_are_a_fault(driving, harness, robot):
     robot.hushes()
     begin, spoke = robot.simulated, time.time()
     robot.say = robot.tick
     driving.until_fault('state')
     assert driving.faulted_at(spoke) - spoke < BACKSTOP
     assert robot.simulated - begin >= 0.09  # state_timeout, less the tick under way
-    bench.until(lambda: not any(driving.commands.last.message.data), 'zero torque')
+    harness.until(lambda: not any(driving.commands.last.message.data), 'zero torque')
 
 
 def test_p4_a_clock_that_jumps_back_does_not_drive_on(driving, robot):

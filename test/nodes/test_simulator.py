@@ -2,13 +2,11 @@
 
 import signal
 import time
-from typing import ClassVar
 
 import numpy as np
 import pytest
 from nav_msgs.msg import Odometry
-from nodes.bench import Bench, Controller, Process, Topic
-from rcl_interfaces.srv import GetParameters, SetParametersAtomically
+from nodes.harness import EPOCH, Controller, Simulator, Topic, seconds
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import Imu, JointState
@@ -21,58 +19,34 @@ pytestmark = pytest.mark.processes
 
 ROBOT = kd.load_robot('planar_2r')
 SENSORS = QoSProfile(depth=5000, reliability=ReliabilityPolicy.BEST_EFFORT)
-NEWEST = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
-EPOCH = 1.0  # of simulated time [s]
+FRESH = 4  # tests that need a pair of their own
 RATE = 250.0  # of faulty robots: all their messages are to be heard here, also on a loaded machine [Hz]
 TERMS = ['friction', 'computed_torque', 'observer']
-
-
-class Simulator(Process):
-    """The simulated robot, and what no sensor sees."""
-
-    services: ClassVar = {
-        'set_parameters_atomically': SetParametersAtomically,
-        'get_parameters': GetParameters,
-    }
-    set, get = Controller.set, Controller.get
-
-    def __init__(self, bench, namespace='', **parameters):
-        self.truth = Topic(bench, JointState, f'{namespace}/simulator/truth', NEWEST)
-        super().__init__(bench, 'simulator', namespace, engine='pinocchio', **parameters)
-
-    @property
-    def now(self):
-        """Simulated time since the start [s]."""
-        last = self.truth.last
-        return _seconds(last.message.header.stamp) - EPOCH if last else 0.0
-
-    @property
-    def q(self):
-        return np.array(self.truth.last.message.position)
-
-    def goes_on(self, seconds):
-        """Wait for simulated time to pass."""
-        end = self.now + seconds
-        self.bench.until(lambda: self.now >= end, f'{seconds:g} simulated seconds')
 
 
 class Pair:
     """A simulated planar_2r in lock step, and its controller."""
 
-    def __init__(self, bench, **parameters):
-        self.bench = bench
-        self.simulator = Simulator(bench, robot='planar_2r', publish_clock=True, rate=RATE)
+    def __init__(self, harness, namespace, **parameters):
+        self.harness, self.namespace = harness, namespace
+        clock = [('/clock', f'{namespace}/clock')]
+        self.simulator = Simulator(
+            harness, namespace, clock, robot='planar_2r', publish_clock=True, rate=RATE
+        )
         self.controller = Controller(
-            bench,
+            harness,
+            namespace=namespace,
+            remap=clock,
             robot='planar_2r',
             terms=TERMS,
             use_sim_time=True,
             flight_recorder='',
             **{'ramp_time': 0.2, 'stop__time': 0.3, 'stop__blind_time': 0.2, **parameters},
         )
-        self.controller.activate()
 
     def drive(self):
+        if self.controller.lifecycle == 'unconfigured':
+            self.controller.activate()
         self.controller.drive()
         self.simulator.goes_on(0.2)
 
@@ -87,14 +61,16 @@ class Pair:
             positions = (ROBOT.home + share * way).tolist()
             message.points.append(JointTrajectoryPoint(positions=positions, velocities=[0.0, 0.0]))
             message.points[-1].time_from_start.sec = moment
-        publisher = self.bench.node.create_publisher(JointTrajectory, 'joint_trajectory', 10)
-        self.bench.until(publisher.get_subscription_count, 'somebody to follow')
+        publisher = self.harness.node.create_publisher(
+            JointTrajectory, f'{self.namespace}/joint_trajectory', 10
+        )
+        self.harness.until(publisher.get_subscription_count, 'somebody to follow')
         publisher.publish(message)
 
     def assert_stopped(self, kind):
         """A fault of this kind, which stays, and zero torque at the end."""
         self.controller.until_fault(kind)
-        self.bench.until(lambda: not any(self.controller.commands.last.message.data), 'zero torque')
+        self.harness.until(lambda: not any(self.controller.commands.last.message.data), 'zero torque')
         assert self.controller.fault == kind
 
     def assert_within_limits(self):
@@ -109,13 +85,20 @@ class Pair:
             process.send(signal.SIGINT)
             assert process.wait() == 0
             assert 'Traceback' not in process.log
-            self.bench.processes.remove(process)
+            self.harness.processes.remove(process)
+
+
+@pytest.fixture(scope='module')
+def pairs(harness):
+    """Pairs for one test each, and one that holds when it is stopped; started together, which is faster."""
+    hold = Pair(harness, '/hold', stop__policy='hold')
+    return [Pair(harness, f'/pair_{k}') for k in range(FRESH)], hold
 
 
 @pytest.fixture
-def fresh(bench):
-    """A pair that drives, for a test that ruins it; what it sent is judged at the end."""
-    pair = Pair(bench)
+def fresh(pairs):
+    """A pair that drives, for a test after which it cannot be used; its commands are checked at the end."""
+    pair = pairs[0].pop()
     pair.drive()
     yield pair
     pair.end()
@@ -123,11 +106,10 @@ def fresh(bench):
 
 
 @pytest.fixture(scope='module')
-def lasting(bench):
+def lasting(pairs):
     """A pair that is stopped by holding, and so can be driven again."""
-    pair = Pair(bench, stop__policy='hold')
-    yield pair
-    pair.end()
+    yield pairs[1]
+    pairs[1].end()
 
 
 @pytest.fixture
@@ -147,35 +129,49 @@ def pair(lasting):
     lasting.assert_within_limits()
 
 
-def _seconds(stamp):
-    return stamp.sec + 1e-9 * stamp.nanosec
-
-
 # -- time ----------------------------------------------------------------------------------------------
 
 
-def run_in_lock_step(seconds, pause):
-    """All joint_states of a run with noise and losses whose controller comes some time after the robot."""
-    with Bench() as bench:
-        heard = Topic(bench, JointState, 'joint_states', SENSORS)
+class NoisyRun:
+    """A simulated robot with noise and losses, and a controller that is activated some time later."""
+
+    def __init__(self, harness, namespace):
+        self._harness = harness
+        clock = [('/clock', f'{namespace}/clock')]
         faults = {'faults__position_noise': 1e-4, 'faults__velocity_noise': 1e-3, 'faults__lost': 0.02}
-        simulator = Simulator(bench, robot='planar_2r', publish_clock=True, **faults)
-        bench.until(lambda: len(simulator.truth) > pause, 'the first state, again and again')
-        controller = Controller(
-            bench, robot='planar_2r', terms=TERMS, use_sim_time=True, auto_enable=True, ramp_time=0.2
+        arm = {'robot': 'planar_2r', **faults}
+        self._states = Topic(harness, JointState, f'{namespace}/joint_states', SENSORS)
+        self._simulator = Simulator(harness, namespace, clock, publish_clock=True, **arm)
+        self._controller = Controller(
+            harness,
+            namespace=namespace,
+            remap=clock,
+            robot='planar_2r',
+            terms=TERMS,
+            use_sim_time=True,
+            auto_enable=True,
+            ramp_time=0.2,
         )
-        controller.activate()
-        bench.until(lambda: simulator.now > seconds, f'{seconds} simulated seconds')
-        assert controller.mode == 'active'
-        runs = {}
-        for message in (record.message for record in list(heard.records)):
+
+    def run(self, seconds, pause):
+        """All joint states by stamp, after some repetitions of the first."""
+        harness, simulator, count = self._harness, self._simulator, len(self._simulator.truth)
+        harness.until(lambda: len(simulator.truth) > count + pause, 'the first state, repeated')
+        self._controller.activate()
+        harness.until(lambda: simulator.now > seconds, f'{seconds} simulated seconds')
+        assert self._controller.mode == 'active'
+        for process in (self._controller, simulator):
+            process.kill()
+        states = {}
+        for message in (record.message for record in list(self._states.records)):
             numbers = np.array([message.position, message.velocity, message.effort])
-            runs.setdefault((message.header.stamp.sec, message.header.stamp.nanosec), numbers.tobytes())
-        return {stamp: numbers for stamp, numbers in runs.items() if stamp <= (EPOCH, seconds * 1e9)}
+            states.setdefault((message.header.stamp.sec, message.header.stamp.nanosec), numbers.tobytes())
+        return {stamp: numbers for stamp, numbers in states.items() if stamp <= (EPOCH, seconds * 1e9)}
 
 
-def test_in_lock_step_two_runs_give_the_same_messages():
-    first, second = run_in_lock_step(0.8, pause=1), run_in_lock_step(0.8, pause=8)
+def test_in_lock_step_two_runs_give_the_same_messages(harness):
+    runs = [NoisyRun(harness, f'/run_{k}') for k in range(2)]
+    first, second = (run.run(0.8, pause) for run, pause in zip(runs, (1, 8), strict=True))
     both = sorted(first.keys() & second.keys())
     assert len(both) > 300
     assert both[0] == (EPOCH, 0)
@@ -184,26 +180,26 @@ def test_in_lock_step_two_runs_give_the_same_messages():
     assert len({first[stamp] for stamp in both}) > 300  # and it did move
 
 
-def test_in_real_time_it_keeps_its_rate_and_what_it_was_told_last(bench):
-    simulator = Simulator(bench, '/real', robot='planar_2r', lock_step=False, rate=200.0)
-    states = Topic(bench, JointState, '/real/joint_states', SENSORS)
+def test_in_real_time_it_keeps_its_rate_and_what_it_was_told_last(harness):
+    simulator = Simulator(harness, '/real', robot='planar_2r', lock_step=False, rate=200.0)
+    states = Topic(harness, JointState, '/real/joint_states', SENSORS)
     states.next()
     begin = time.time()
-    bench.until(lambda: time.time() > begin + 1.5, 'a second and a half')
+    harness.until(lambda: time.time() > begin + 1.5, 'a second and a half')
     records = list(states.records)
-    stamps = [_seconds(record.message.header.stamp) for record in records]
+    stamps = [seconds(record.message.header.stamp) for record in records]
     assert np.median(np.diff(stamps)) == pytest.approx(1 / 200.0, rel=0.1)
     assert stamps[-1] == pytest.approx(records[-1].sent, abs=0.05)
-    commands = bench.node.create_publisher(Float64MultiArray, '/real/effort_commands', 10)
-    bench.until(commands.get_subscription_count, 'the simulator to listen')
+    commands = harness.node.create_publisher(Float64MultiArray, '/real/effort_commands', 10)
+    harness.until(commands.get_subscription_count, 'the simulator to listen')
     for data in ([3.0, 4.0], [1.0], [1.0, float('nan')]):
         commands.publish(Float64MultiArray(data=data))
-    bench.until(lambda: 'nan; it must be finite' in simulator.log, 'a refusal')
+    harness.until(lambda: 'nan; it must be finite' in simulator.log, 'a refusal')
     assert 'refused: command has shape (1,)' in simulator.log
     assert states.next().message.effort.tolist() == [3.0, 4.0]
     simulator.send(signal.SIGINT)
     assert simulator.wait() == 0
-    bench.processes.remove(simulator)
+    harness.processes.remove(simulator)
 
 
 # -- faults that end in a stop and leave the robot lying; they come first, as topics are shared ---------
@@ -245,9 +241,9 @@ def test_states_too_late_end_in_the_stop_policy(fresh):
 # -- topics --------------------------------------------------------------------------------------------
 
 
-def test_every_robot_speaks_on_the_topics_of_its_sensors(bench):
-    krang = Simulator(bench, '/k', robot='krang', wheels_locked=True)
-    otbot = Simulator(bench, '/o', robot='otbot', publish_clock=True)
+def test_every_robot_speaks_on_the_topics_of_its_sensors(harness):
+    krang = Simulator(harness, '/k', robot='krang', wheels_locked=True)
+    otbot = Simulator(harness, '/o', robot='otbot', publish_clock=True)
     heard = {
         '/k/joint_states': JointState,
         '/k/imu': Imu,
@@ -255,8 +251,10 @@ def test_every_robot_speaks_on_the_topics_of_its_sensors(bench):
         '/o/odom': Odometry,
         '/clock': Clock,
     }
-    topics = {name: Topic(bench, kind, name, SENSORS) for name, kind in heard.items()}
-    bench.until(lambda: all(map(len, topics.values())), lambda: f'{ {k: len(t) for k, t in topics.items()} }')
+    topics = {name: Topic(harness, kind, name, SENSORS) for name, kind in heard.items()}
+    harness.until(
+        lambda: all(map(len, topics.values())), lambda: f'{ {k: len(t) for k, t in topics.items()} }'
+    )
     robot = kd.load_robot('krang')
     message = topics['/k/joint_states'].last.message
     assert set(message.name) == set(robot.joint_names) - {'base_pitch'}
@@ -269,7 +267,7 @@ def test_every_robot_speaks_on_the_topics_of_its_sensors(bench):
     for simulator in (krang, otbot):
         simulator.send(signal.SIGINT)
         assert simulator.wait() == 0
-        bench.processes.remove(simulator)
+        harness.processes.remove(simulator)
 
 
 @pytest.mark.parametrize(
@@ -338,7 +336,7 @@ def test_a_load_that_it_is_not_told_of_pulls_it_down_and_one_that_it_knows_does_
 
 
 def test_a_push_is_felt_and_over(held):
-    wrenches = Topic(held.bench, JointState, 'torque_controller/external_torques', SENSORS)
+    wrenches = Topic(held.harness, JointState, f'{held.controller.path}/external_torques', SENSORS)
     wrenches.next()
     assert held.simulator.set(
         push__frame='tip', push__wrench=[0.0, 0.0, -10.0, 0.0, 0.0, 0.0], push__duration=0.3

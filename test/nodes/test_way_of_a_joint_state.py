@@ -7,9 +7,7 @@ import time
 from pathlib import Path
 
 import pytest
-
-rclpy = pytest.importorskip('rclpy')
-
+import rclpy
 from nodes.harness import claim_domain
 
 from krang_dynamics.bags.io.joint_state_codec import encode

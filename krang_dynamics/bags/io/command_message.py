@@ -1,12 +1,14 @@
 """std_msgs/Float64MultiArray as a command: its labels name the drivers, the state answered, and the step.
 
-layout.dim[0].label has the drivers' names, [1] the stamp of the state that the command answers, [2] the
+layout.dim[0].label has the drivers' names, [1] the stamp of the state that the command answers (where it
+has none, the CRC-32 of its bytes, a point, and the nanoseconds of the wall clock when it was taken), [2] the
 time of the step (steady clock), [3] the node's clock at that step. Drivers may ignore all of them.
 """
 
 import struct
 from collections.abc import Sequence
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 
@@ -22,6 +24,17 @@ def time_label(stamp: Stamp) -> str:
     seconds, nanoseconds = stamp
     is_time = 0 <= seconds < 10**10 and nanoseconds < 10**9
     return f'{seconds:010d}.{nanoseconds:09d}' if is_time else UNKNOWN
+
+
+def unstamped(data: bytes, taken: int) -> Stamp:
+    """What stands for the stamp of a state that has none: its bytes, and when it was taken [ns]."""
+    return crc32(data), taken % 1_000_000_000
+
+
+def state_key(data: bytes, stamp: Stamp) -> int:
+    """The stamp of a joint state [ns]; where it has none, its label without the time."""
+    seconds, nanoseconds = unstamped(data, 0) if stamp == (0, 0) else stamp
+    return seconds * 1_000_000_000 + nanoseconds
 
 
 def nanoseconds_of(label: str) -> int | None:

@@ -29,7 +29,7 @@ class StateRecord(NamedTuple):
 class StepRecord(NamedTuple):
     """One step of the controller, from the labels of its command."""
 
-    stamp: int  # of the joint state that was answered, 0 without a stamp [ns]
+    stamp: int  # of the joint state that was answered, or its label where it has none [ns]
     time: int  # the controller's time [ns]
     clock: int  # the node's clock [ns]
     arrival: int  # of the command in the recording [ns]
@@ -64,6 +64,21 @@ class RecordedController:
         """The messages at which a fault latched."""
         before = [None, *(record.state.fault for record in self.states)]
         return [r for r, old in zip(self.states, before, strict=False) if r.state.fault and not old]
+
+    def steps_of_states(self) -> dict[int, list[StateRecord]]:
+        """The messages of ~/state by the index of the step at which they took effect.
+
+        Several steps have the same time where a simulated clock stands still; a command precedes its state.
+        """
+        by_time: dict[int, list[int]] = {}
+        for index, step in enumerate(self.steps):
+            by_time.setdefault(step.time, []).append(index)
+        found: dict[int, list[StateRecord]] = {}
+        for record in self.states:
+            same = [i for i in by_time.get(record.step or 0, ()) if self.steps[i].arrival <= record.time]
+            if same:
+                found.setdefault(same[-1], []).append(record)
+        return found
 
     @property
     def delay(self) -> int:
@@ -109,12 +124,12 @@ def _states(bag: Bag, topic: str) -> Iterator[StateRecord]:
 
 
 def _steps(bag: Bag, topic: str) -> Iterator[StepRecord]:
-    """The labelled commands, in the order of their steps."""
-    if topic not in bag.topics:
-        return
-    found = ((step_of(message), arrival) for arrival, message in bag.read(topic))
-    records = {labels[1]: StepRecord(*labels, arrival) for labels, arrival in found if labels is not None}
-    yield from (records[time] for time in sorted(records))
+    """The labelled commands, in their order."""
+    for _, arrival, data in bag.in_order([topic] if topic in bag.topics else []):
+        message = bag.decode(topic, data)
+        labels = None if message is None else step_of(message)
+        if labels is not None:
+            yield StepRecord(*labels, arrival)
 
 
 def _namespace(bag: Bag) -> str:

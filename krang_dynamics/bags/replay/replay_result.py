@@ -75,7 +75,7 @@ class ReplayWriter:
 
 
 class Comparison:
-    """Replayed against recorded commands in the drivers' unit, matched by the time of their step.
+    """Replayed against recorded commands in the drivers' unit, matched by their step.
 
     A recorded command without a step is compared with the newest replayed one.
     """
@@ -88,21 +88,23 @@ class Comparison:
         self.unit = drivers.unit.symbol
         self._squares = 0.0  # of the largest difference of each command, summed
         self._names = drivers.names
-        self._replayed: dict[int, Array] = {}  # by step [ns]
+        self._replayed: dict[int, Array] = {}  # by index of the labelled step
         self._recorded: dict[int, tuple[int, Array]] = {}
         self._newest: Array | None = None  # replayed
 
-    def take_replayed(self, time: int, step: int, outputs: Outputs) -> None:
-        """A step with a command, at its time [ns]."""
+    def take_replayed(self, step: int | None, outputs: Outputs) -> None:
+        """A command, and the index of its step where it is labelled."""
         assert outputs.command is not None
         self._newest = outputs.command
+        if step is None:
+            return
         if step in self._recorded:
             self._compare(*self._recorded.pop(step), outputs.command)
         else:
             _keep(self._replayed, step, outputs.command)
 
     def take_recorded(self, time: int, step: int | None, values: Array) -> None:
-        """A recorded command, and the time of its step [ns] if it is labelled."""
+        """A recorded command at its arrival [ns], and the index of its step where it is labelled."""
         if step is None:
             self._compare(time, values, self._newest)
         elif step in self._replayed:

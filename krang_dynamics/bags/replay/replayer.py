@@ -15,7 +15,7 @@ from ...control.terms.wrench import Wrench
 from ...errors import BagError, InputError, KrangError
 from ...robot.model import Robot
 from ...safety.modes import Fault, Mode
-from ..io.command_message import step_of
+from ..io.command_message import state_key, step_of
 from ..io.joint_state_codec import JointStateReader
 from ..io.reader import Bag
 from .recorded_controller import DRIVING, RecordedController, StateRecord, StepRecord, recorded_controller
@@ -60,7 +60,7 @@ class Input(NamedTuple):
     arrival: int  # [ns]
     take: Callable[[Any, int], bool]  # hands it to the session at a time [ns]; whether a step is due
     content: Any
-    stamp: int | None  # of a joint state [ns]; None: another message
+    key: int | None  # of a joint state; None: another message
 
 
 class Replayer:
@@ -83,15 +83,17 @@ class Replayer:
         self._follows = bool(recorded.states) and enable_at is None  # the recorded requests
         self._enable_at = None if self._follows else bag.start + round(1e9 * (enable_at or 0.0))
         self._takes_over = self._must_take_over = self._follows and recorded.was_driving
-        self._labels = {step.time: step for step in recorded.steps} if self._follows else {}
-        self._is_simulated = not self._labels and any(True for _ in bag.messages((CLOCK,)))
+        self._labels = recorded.steps if self._follows else ()
+        self._made = 0  # labelled steps
+        self._is_simulated = self._has_simulated_time()
         self._arrival = bag.start  # of the newest message [ns]
-        self._clock = 0  # simulated time [ns]
+        # Simulated time [ns]; a flight recording has no /clock before its states.
+        self._clock = max(0, self._labels[0].time - round(1e9 * AHEAD)) if self._labels else 0
         self._stepped_at = self._now  # [ns]
         self._states = deque(recorded.states)
-        self._states_at: dict[int | None, list[StateRecord]] = {}
-        for record in recorded.states:
-            self._states_at.setdefault(record.step, []).append(record)
+        self._order = self._order_of_states() if self._labels else {}
+        self._states_at = recorded.steps_of_states() if self._follows else {}
+        self._labelled_states = {id(record) for group in self._states_at.values() for record in group}
         self._trajectories = self._read_trajectories() if self._labels else []
         self._inputs: deque[Input] = deque()
         self._steps: deque[StepRecord] = deque()
@@ -103,11 +105,17 @@ class Replayer:
         self.result = Replayed(str(bag.path), bag.duration, bag.start, recorded, controller.settings.terms)
         self.result.comparison = self._comparison = Comparison(controller.drivers)
 
+    def _has_simulated_time(self) -> bool:
+        if self._labels:  # the controller's time is then the node's clock
+            return self._labels[0].time == self._labels[0].clock
+        return any(True for _ in self._bag.messages((CLOCK,)))
+
     def _configure(self, state: NodeState | None) -> None:
         """A new controller, which has received nothing yet."""
         self._session = Session(self._robot, self._settings({} if state is None else state.parameters))
         self._reader = JointStateReader()
-        self._answered = 0  # stamp of the newest joint state that a step has used [ns]
+        self._answered = 0  # key of the newest joint state that the session has
+        self._label = 0  # of the joint state that the last labelled step answered
 
     def _settings(self, recorded: Mapping[str, Any]) -> Settings:
         """Settings as overridden, as recorded, or with their defaults."""
@@ -142,6 +150,9 @@ class Replayer:
             )
         if recorded.robot and recorded.robot != self._robot.name:
             result.notes.append(f'the recording is of {recorded.robot}, not of {self._robot.name}')
+        lost = {key for step in self._labels if (key := self._key(step)) not in self._order}
+        if lost:
+            result.notes.append(f'{len(lost)} joint states that the controller answered are not recorded')
         if self.writer is not None and self.writer.left_out:
             result.notes.append(f'not copied: {", ".join(self.writer.left_out)}')
         result.notes += self._bag.damage
@@ -159,7 +170,7 @@ class Replayer:
         topic, config = self._recorded.topic, self._robot.config
         takers: dict[str, Callable[[Any, int], bool]] = {
             'deadman': lambda message, now: self._session.take_deadman(message),
-            'emergency_stop': lambda message, now: self._session.take_emergency_stop(message),
+            'emergency_stop': self._take_emergency_stop,
         }
         if config.imu is not None:
             takers['imu'] = lambda message, now: self._session.take_imu(
@@ -182,6 +193,21 @@ class Replayer:
         if self._is_simulated:
             callbacks[CLOCK] = self._decoded(CLOCK, self._on_clock)
         return callbacks
+
+    def _order_of_states(self) -> dict[int, int]:
+        """Joint states in their order, by key: a recorder may have lost some that the controller answered."""
+        reader, order = JointStateReader(), dict[int, int]()
+        for index, (_, _, data) in enumerate(self._bag.messages((self._recorded.topic('joint_states'),))):
+            try:
+                reader.read(data, 0.0)
+            except InputError:
+                continue
+            order.setdefault(state_key(data, reader.stamp), index)
+        return order
+
+    def _key(self, step: StepRecord) -> int:
+        """The key of the joint state that a labelled step answers."""
+        return step.stamp if step.stamp in self._order else step.stamp - step.stamp % 1_000_000_000
 
     def _read_trajectories(self) -> list[tuple[int, Any]]:
         topic = self._recorded.topic('joint_trajectory')
@@ -214,11 +240,10 @@ class Replayer:
         except InputError as error:
             self.result.refuse(str(error))
             return
-        whole, rest = self._reader.stamp
-        stamp = whole * 1_000_000_000 + rest
-        if self._is_simulated and self._clock < stamp <= self._clock + 1e9 * AHEAD:
-            self._clock = stamp
-        self._queue(Input(self._arrival, self._take_states, data, stamp))
+        key = state_key(data, self._reader.stamp)
+        if self._is_simulated and self._clock < key <= self._clock + 1e9 * AHEAD:
+            self._clock = key
+        self._queue(Input(self._arrival, self._take_states, data, key))
 
     def _take_states(self, data: bytes, now: int) -> bool:
         sample = self._reader.read(data, seconds(now))
@@ -226,62 +251,86 @@ class Replayer:
         self.result.states += is_complete
         return is_complete
 
+    def _take_emergency_stop(self, message: Any, now: int) -> bool:
+        """With labels, ~/state tells at which step a press took effect."""
+        if self._labels and message.data and self._session.controller.safety.fault is None:
+            return False
+        return self._session.take_emergency_stop(message)
+
     def _on_command(self, message: Any) -> None:
-        labels = step_of(message)
-        if labels is not None and labels[1] in self._labels:
-            self._steps.append(StepRecord(*labels, self._arrival))
-            self._make_steps()
+        index = None
+        if self._labels and step_of(message) is not None:
+            index = self._made + len(self._steps)
+            self._steps.append(self._labels[index])
         values = np.asarray(message.data, dtype=float)
         if not self._takes_over or self._arrival > self._bag.start + SETTLING:
-            self._comparison.take_recorded(self._arrival, labels and labels[1], values)
+            self._comparison.take_recorded(self._arrival, index, values)
+        self._make_steps()
 
     # -- steps -------------------------------------------------------------------------------------------
 
     def _queue(self, entry: Input) -> None:
         self._inputs.append(entry)
-        if self._labels and (self._session.is_sending or self._steps) and len(self._inputs) < MOST_WAITING:
+        is_full = len(self._inputs) >= MOST_WAITING
+        if self._labels and (self._session.is_sending or self._steps) and not is_full:
             self._make_steps()
-        else:
-            self._watch()
-            self._use_inputs(self._inputs)
+            return
+        self._watch()
+        while self._inputs and (is_full or not self._is_after_next_step(self._inputs[0])):
+            self._use_inputs(deque([self._inputs.popleft()]))
+
+    def _is_after_next_step(self, entry: Input) -> bool:
+        """Whether a joint state is newer than the one that the next labelled step answers."""
+        if entry.key is None or self._made >= len(self._labels):
+            return False
+        answered = self._order.get(self._key(self._labels[self._made]))
+        return answered is not None and self._order.get(entry.key, 0) > answered
 
     def _make_steps(self) -> None:
         """Labelled steps whose joint state has been read; topics may overtake each other."""
-        while self._steps:
-            step = self._steps[0]
-            stamps = [entry.stamp for entry in self._inputs]
-            is_new = step.stamp > self._answered
-            if is_new and step.stamp not in stamps and len(self._inputs) < MOST_WAITING:
-                return
-            self._steps.popleft()
-            count = self._inputs_of(step, stamps)
-            used = [self._inputs.popleft() for _ in range(count)]
-            self._use_inputs(deque(used[:-1]))
-            for entry in used[-1:]:
-                self._hand_over(entry, step.time)
-            self._answered = max(self._answered, step.stamp)
-            self._step(step.time, step.clock, **self._requests_at(step.time))
+        while self._steps and (self._take_inputs_of(self._steps[0]) or len(self._inputs) >= MOST_WAITING):
+            step = self._steps.popleft()
+            self._label = step.stamp
+            index, self._made = self._made, self._made + 1
+            self._step(step.time, step.clock, index, **self._requests_at(index))
 
-    def _inputs_of(self, step: StepRecord, stamps: list[int | None]) -> int:
-        """How many of the waiting messages a labelled step used."""
-        if step.stamp and step.stamp in stamps:
-            return stamps.index(step.stamp) + 1
-        before = [entry.arrival <= step.arrival for entry in self._inputs]
-        if step.stamp:  # a step without a new state: what waits behind a state was not used
-            before = [old and stamp is None for old, stamp in zip(before, stamps, strict=True)]
-        return before.index(False) if False in before else len(before)
+    def _take_inputs_of(self, step: StepRecord) -> bool:
+        """Hand over the messages that a labelled step used; False where its joint state is not read yet."""
+        key, is_due = self._key(step), False
+        keys = [entry.key for entry in self._inputs]
+        has_state = step.stamp != self._label and (self._session.is_sending or key != self._answered)
+        if has_state and key in keys:
+            self._use_inputs(deque(self._inputs.popleft() for _ in range(keys.index(key))))
+            is_due = self._hand_over(self._inputs.popleft(), step.time)
+        elif has_state and key in self._order:
+            return False
+        # Other messages: those that complete this joint state, or that were there when the step began.
+        while not is_due and self._inputs and self._inputs[0].key is None:
+            entry = self._inputs[0]
+            if entry.arrival > step.arrival or not (has_state or self._was_there(entry, step)):
+                break
+            is_due = self._hand_over(self._inputs.popleft(), step.time)
+        return True
+
+    def _was_there(self, entry: Input, step: StepRecord) -> bool:
+        """Whether a message had arrived when a step began; simulated time stands still meanwhile."""
+        if not self._is_simulated:
+            return entry.arrival <= step.clock
+        header = getattr(entry.content, 'header', None)
+        return header is None or messages.seconds(header.stamp) <= seconds(step.clock)
 
     def _use_inputs(self, entries: deque[Input]) -> None:
         """Hand over messages whose step is not labelled; complete joint states cause steps."""
         while entries:
             entry = entries.popleft()
             now = self._now if self._is_simulated else entry.arrival - self._recorded.delay
-            if self._hand_over(entry, now):
-                self._answered = max(self._answered, entry.stamp or 0)
+            is_complete = self._hand_over(entry, now)
+            if is_complete:
                 self._step(now, now if self._is_simulated else entry.arrival)
                 self._enable_when_due(now)
 
     def _hand_over(self, entry: Input, now: int) -> bool:
+        self._answered = self._answered if entry.key is None else entry.key
         try:
             return entry.take(entry.content, now)
         except KrangError as error:
@@ -306,8 +355,8 @@ class Replayer:
             if self._session.controller.safety.is_driving:
                 self._enable_at = None
 
-    def _step(self, now: int, clock: int, **requests: Any) -> Outputs:
-        """One step at a time [ns], and what follows from it."""
+    def _step(self, now: int, clock: int, index: int | None = None, **requests: Any) -> Outputs:
+        """One step at a time [ns], and what follows from it; `index` is that of a labelled step."""
         safety, ramp_time = self._session.controller.safety, self._session.controller.safety.ramp_time
         if self._must_take_over:
             safety.ramp_time = 0.0  # the recorded controller had ended its ramp
@@ -320,7 +369,7 @@ class Replayer:
             self.result.refuse(reason)
         if outputs.torque is not None:
             self.result.commands += 1
-            self._comparison.take_replayed(self._arrival, now, outputs)
+            self._comparison.take_replayed(index, outputs)
             if self.writer is not None:
                 self.writer.command(self._arrival, self._session, now, clock, outputs)
         if (outputs.mode, outputs.fault) != self._seen:
@@ -342,7 +391,7 @@ class Replayer:
                 self._configure(state)
             if self._follows:
                 self._session.is_active = state.mode != 'inactive'
-            if record.step not in self._labels:
+            if id(record) not in self._labelled_states:
                 requests = self._requests_of([record])
                 if requests or (self._session.is_active and self._differs(state)):
                     self._use_inputs(self._inputs)
@@ -353,9 +402,9 @@ class Replayer:
         kinds = [fault and fault.kind for fault in (state.fault, safety.fault)]
         return (state.mode, kinds[0]) != (safety.mode.value, kinds[1])
 
-    def _requests_at(self, time: int) -> dict[str, Any]:
+    def _requests_at(self, index: int) -> dict[str, Any]:
         """What was requested of the controller at a labelled step."""
-        requests = self._requests_of(self._states_at.get(time, ()))
+        requests = self._requests_of(self._states_at.get(index, ()))
         return {'enable': True, **requests} if self._must_take_over else requests
 
     def _requests_of(self, records: Iterable[StateRecord]) -> dict[str, Any]:
@@ -376,8 +425,10 @@ class Replayer:
                 requests['enable'] = True
             elif state.mode == Mode.STOPPING.value and state.fault is None and safety.is_driving:
                 requests['enable'] = False
-            if state.fault is not None and state.fault.kind == 'publisher' and safety.fault is None:
-                self._session.other_publisher = True
+            if state.fault is not None and safety.fault is None:
+                self._session.other_publisher = state.fault.kind == 'publisher'
+                if state.fault.kind == 'emergency_stop' and self._labels:
+                    requests['emergency_stop'] = True
         return requests
 
     def _take_trajectory(self, state: NodeState) -> None:

@@ -118,6 +118,8 @@ class RosParameters:
 
 def _descriptor(parameter: Parameter) -> ParameterDescriptor:
     descriptor = ParameterDescriptor(description=parameter.text)
+    if parameter.choices:
+        descriptor.additional_constraints = f'one of {", ".join(parameter.choices)}'
     # Parameter.checked() checks the type: 1 is accepted for 1.0, and None means the robot's own value.
     descriptor.dynamic_typing = True
     if (

@@ -36,10 +36,7 @@ LONG = 10.0  # for what should happen at once [s]
 SILENCE = 0.3  # in which nothing should happen [s]
 DEPTH = 10
 NAMESPACE = f'process_{os.getpid()}'  # two test runs may draw the same domain
-pytestmark = [
-    pytest.mark.processes,
-    pytest.mark.filterwarnings("ignore:module 'sre_:DeprecationWarning"),  # of rosidl's parser
-]
+pytestmark = pytest.mark.filterwarnings("ignore:module 'sre_:DeprecationWarning")  # of rosidl's parser
 BOTH = pytest.mark.parametrize('kind', ['static', 'single'])
 
 
@@ -175,6 +172,7 @@ def test_a_raw_subscription_gets_bytes(executor, node, peer):
     assert heard == [bytes([0, 1, 0, 0]) + (258).to_bytes(8, 'little')]
 
 
+@pytest.mark.processes
 def test_joint_states_of_another_process_arrive_whole(executor, node, context):
     heard = []
     node.create_subscription(JointState, 'joint_states', heard.append, DEPTH)

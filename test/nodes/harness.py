@@ -21,6 +21,7 @@ with warnings.catch_warnings():
     warnings.simplefilter('ignore')  # the message generator's parser imports a deprecated module
     import rosidl_generator_py  # noqa: F401
 
+import numpy as np
 import rclpy
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState, GetState
@@ -33,7 +34,7 @@ from rcl_interfaces.srv import (
 from rclpy.context import Context
 from rclpy.executors import ExternalShutdownException, ShutdownException, SingleThreadedExecutor
 from rclpy.parameter import Parameter, parameter_value_to_python
-from rclpy.qos import DurabilityPolicy, QoSProfile
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
 from std_srvs.srv import SetBool, Trigger
@@ -47,12 +48,15 @@ TAIL = 3000  # characters of a log that a failure shows
 TRANSITIONS = {'configure': 1, 'cleanup': 2, 'activate': 3, 'deactivate': 4}
 LATCHED = QoSProfile(depth=100, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 RELIABLE = QoSProfile(depth=1000)
+NEWEST = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
+
+EPOCH = 1.0  # start of simulated time [s]
 
 Record = namedtuple('Record', 'sent number message')  # when its publisher wrote it [s], its count there
 
 
 def claim_domain():
-    """A ROS domain that no other bench on this machine uses or has just used, and the lock that says so."""
+    """A ROS domain that no other harness on this machine uses or has just used, and the lock that says so."""
     for domain in random.SystemRandom().sample(range(1, 102), 101):
         path = Path(tempfile.gettempdir()) / f'krang_dynamics_domain_{domain}'
         with suppress(OSError):
@@ -72,10 +76,10 @@ def claim_domain():
 class Topic:
     """All that was heard on a topic, in order."""
 
-    def __init__(self, bench, kind, name, qos=RELIABLE):
+    def __init__(self, harness, kind, name, qos=RELIABLE):
         self.records = []
-        self._bench = bench
-        self._subscription = bench.node.create_subscription(kind, name, self._hear, qos)
+        self._harness = harness
+        self._subscription = harness.node.create_subscription(kind, name, self._hear, qos)
 
     def _hear(self, message, info):
         self.records.append(
@@ -96,11 +100,11 @@ class Topic:
     def next(self, what='a message'):
         """The first record that comes after now."""
         count = len(self)
-        self._bench.until(lambda: len(self) > count, what)
+        self._harness.until(lambda: len(self) > count, what)
         return self.records[count]
 
 
-class Bench:
+class Harness:
     """A private domain with an executor in a thread; whatever was started ends with it."""
 
     def __init__(self):
@@ -114,7 +118,7 @@ class Bench:
         self.context = Context()
         rclpy.init(context=self.context, domain_id=self.domain)
         self._executor = SingleThreadedExecutor(context=self.context)
-        self.node = self.add_node('bench')
+        self.node = self.add_node('harness')
         self._clients = {}
         self._ending = []
         self._thread = Thread(target=self._spin)
@@ -189,10 +193,10 @@ class Process:
 
     services: ClassVar = {'clear_fault': Trigger}
 
-    def __init__(self, bench, executable, namespace='', remap=(), **parameters):
-        self.bench = bench
+    def __init__(self, harness, executable, namespace='', remap=(), **parameters):
+        self.harness = harness
         self.path = f'{namespace}/{executable}'
-        self._log = bench.folder / f'{len(bench.processes)}_{executable}.log'
+        self._log = harness.folder / f'{len(harness.processes)}_{executable}.log'
         words = [f'{k}:={v}' for k, v in remap]
         self._command = [
             str(BIN / executable),
@@ -201,19 +205,19 @@ class Process:
             *(('-r', f'__ns:={namespace}') if namespace else ()),
             *(part for k, v in parameters.items() for part in ('-p', f'{_dotted(k)}:={json.dumps(v)}')),
         ]
-        self.states = Topic(bench, String, f'{self.path}/state', LATCHED)
+        self.states = Topic(harness, String, f'{self.path}/state', LATCHED)
         for service, kind in self.services.items():
-            bench.client(kind, f'{self.path}/{service}')
+            harness.client(kind, f'{self.path}/{service}')
         self.start()
-        bench.processes.append(self)
+        harness.processes.append(self)
 
     def start(self):
         environment = {
             **os.environ,
-            'ROS_DOMAIN_ID': str(self.bench.domain),
+            'ROS_DOMAIN_ID': str(self.harness.domain),
             'ROS_AUTOMATIC_DISCOVERY_RANGE': 'LOCALHOST',
-            'HOME': str(self.bench.folder),
-            'ROS_HOME': str(self.bench.folder),
+            'HOME': str(self.harness.folder),
+            'ROS_HOME': str(self.harness.folder),
             'PYTHONUNBUFFERED': '1',
         }
         with self._log.open('a') as log:
@@ -240,7 +244,7 @@ class Process:
 
     def wait(self, patience=PATIENCE):
         """Its exit status."""
-        self.bench.until(lambda: not self.is_alive, f'the end of {self.path}', patience)
+        self.harness.until(lambda: not self.is_alive, f'the end of {self.path}', patience)
         return self.popen.returncode
 
     # -- what it says of itself ------------------------------------------------------------------------
@@ -270,17 +274,17 @@ class Process:
         return next(r.sent for r in self.states.since(begin) if json.loads(r.message.data)['fault'])
 
     def until_mode(self, *modes, patience=PATIENCE):
-        self.bench.until(lambda: self.mode in modes, f'{self.path} to be {" or ".join(modes)}', patience)
+        self.harness.until(lambda: self.mode in modes, f'{self.path} to be {" or ".join(modes)}', patience)
 
     def until_fault(self, *kinds):
         """Wait for a fault, of one of these kinds where there are any."""
-        self.bench.until(
+        self.harness.until(
             lambda: self.fault in kinds if kinds else self.fault, f'a fault {kinds} of {self.path}'
         )
 
     def ask(self, service, **fields):
         """The answer of one of its services."""
-        return self.bench.call(self.services[service], f'{self.path}/{service}', **fields)
+        return self.harness.call(self.services[service], f'{self.path}/{service}', **fields)
 
     def clear_fault(self):
         return self.ask('clear_fault')
@@ -293,8 +297,8 @@ class Process:
             answers.append(self.clear_fault())
             return answers[-1].success
 
-        self.bench.until(cleared, lambda: f'{self.path} to be cleared; it says: {answers[-1].message}')
-        self.bench.until(lambda: self.fault is None, f'{self.path} to say that its fault is gone')
+        self.harness.until(cleared, lambda: f'{self.path} to be cleared; it says: {answers[-1].message}')
+        self.harness.until(lambda: self.fault is None, f'{self.path} to say that its fault is gone')
 
 
 class Controller(Process):
@@ -311,27 +315,28 @@ class Controller(Process):
         'set_parameters_atomically': SetParametersAtomically,
     }
 
-    def __init__(self, bench, executable='torque_controller', namespace='', remap=(), **parameters):
-        self.torques = Topic(bench, JointState, f'{namespace}/{executable}/torques')
-        self.commands = Topic(bench, Float64MultiArray, f'{namespace}/effort_commands')
+    def __init__(self, harness, executable='torque_controller', namespace='', remap=(), **parameters):
+        self.torques = Topic(harness, JointState, f'{namespace}/{executable}/torques')
+        self.commands = Topic(harness, Float64MultiArray, f'{namespace}/effort_commands')
         self.enabled_at = []  # when enable was asked for, by time.time() [s]
-        super().__init__(bench, executable, namespace, remap, **parameters)
+        super().__init__(harness, executable, namespace, remap, **parameters)
 
     # -- lifecycle ------------------------------------------------------------------------------------
 
     def transition(self, name):
         """Whether a lifecycle transition was made."""
         # A node that has not yet found this client cannot answer, and a transition is not asked for twice.
-        self.bench.until(self._answers, f'{self.path} to answer')
+        self.harness.until(self._answers, f'{self.path} to answer')
         return self.ask('change_state', transition=Transition(id=TRANSITIONS[name])).success
 
     @property
     def lifecycle(self):
-        return self.ask('get_state').current_state.label
+        # The first answer is lost where the node has not yet found this client.
+        return self.harness.until(self._answers, f'{self.path} to answer').current_state.label
 
     def _answers(self):
         with suppress(AssertionError):
-            return self.bench.call(GetState, f'{self.path}/get_state', patience=0.5)
+            return self.harness.call(GetState, f'{self.path}/get_state', patience=0.5)
 
     def activate(self):
         """Configured and active; nothing is sent yet."""
@@ -354,7 +359,7 @@ class Controller(Process):
             answers.append(self.enable())
             return answers[-1].success
 
-        self.bench.until(enabled, lambda: f'{self.path} to be enabled; it says: {answers[-1].message}')
+        self.harness.until(enabled, lambda: f'{self.path} to be enabled; it says: {answers[-1].message}')
         self.until_mode('active')
 
     def rest(self):
@@ -385,9 +390,43 @@ class Controller(Process):
 class Guard(Process):
     """The process in line between controller and driver; what it lets through."""
 
-    def __init__(self, bench, namespace='', **parameters):
-        self.passed = Topic(bench, Float64MultiArray, f'{namespace}/guarded/effort_commands')
-        super().__init__(bench, 'torque_guard', namespace, **parameters)
+    def __init__(self, harness, namespace='', **parameters):
+        self.passed = Topic(harness, Float64MultiArray, f'{namespace}/guarded/effort_commands')
+        super().__init__(harness, 'torque_guard', namespace, **parameters)
+
+
+class Simulator(Process):
+    """A simulated robot, and its true state on ~/truth."""
+
+    services: ClassVar = {
+        'set_parameters_atomically': SetParametersAtomically,
+        'get_parameters': GetParameters,
+    }
+    set, get = Controller.set, Controller.get
+
+    def __init__(self, harness, namespace='', remap=(), **parameters):
+        self.truth = Topic(harness, JointState, f'{namespace}/simulator/truth', NEWEST)
+        super().__init__(harness, 'simulator', namespace, remap, **{'engine': 'pinocchio', **parameters})
+
+    @property
+    def now(self):
+        """Simulated time since the start [s]."""
+        last = self.truth.last
+        return seconds(last.message.header.stamp) - EPOCH if last else 0.0
+
+    @property
+    def q(self):
+        return np.array(self.truth.last.message.position)
+
+    def goes_on(self, seconds):
+        """Wait for simulated time to pass."""
+        end = self.now + seconds
+        self.harness.until(lambda: self.now >= end, f'{seconds:g} simulated seconds')
+
+
+def seconds(stamp):
+    """A builtin_interfaces/Time [s]."""
+    return stamp.sec + 1e-9 * stamp.nanosec
 
 
 def _dotted(keyword):

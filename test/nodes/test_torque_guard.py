@@ -5,8 +5,8 @@ import time
 
 import numpy as np
 import pytest
-from nodes.bench import Bench, Controller, Guard
 from nodes.fake_robot import RATE, FakeRobot
+from nodes.harness import Controller, Guard, Harness
 from std_msgs.msg import Float64MultiArray
 
 pytestmark = pytest.mark.processes
@@ -38,9 +38,9 @@ def longest_gap(guard, begin):
     return np.diff(times).max()
 
 
-def lowers(bench, guard, robot, begin, stop_time=QUICK['stop__time']):
+def lowers(harness, guard, robot, begin, stop_time=QUICK['stop__time']):
     """The stop policy of the robot, made by the guard: its weight, let go in time, then zero."""
-    bench.until(lambda: not data(guard.passed.last).any(), 'zero torque')
+    harness.until(lambda: not data(guard.passed.last).any(), 'zero torque')
     records = guard.passed.since(begin)
     weight = robot.model.gravity_torque(robot.q)
     for record in records:
@@ -57,32 +57,32 @@ def lowers(bench, guard, robot, begin, stop_time=QUICK['stop__time']):
 @pytest.fixture(scope='module')
 def line():
     """Robot, controller and guard, one behind the other."""
-    with Bench() as bench:
-        robot = FakeRobot(bench)
-        guard = Guard(bench, robot='planar_2r', **QUICK)
-        controller = Controller(bench, robot='planar_2r', terms=['gravity'], ramp_time=0.2, **QUICK)
+    with Harness() as harness:
+        robot = FakeRobot(harness)
+        guard = Guard(harness, robot='planar_2r', **QUICK)
+        controller = Controller(harness, robot='planar_2r', terms=['gravity'], ramp_time=0.2, **QUICK)
         controller.activate()
-        yield bench, robot, controller, guard
+        yield harness, robot, controller, guard
 
 
 @pytest.fixture
 def relaying(line):
     """The controller drives, the guard lets it."""
-    bench, robot, _, guard = line
+    harness, robot, _, guard = line
     robot.be_honest()
     begin = time.time()
-    bench.until(lambda: relays(*line), 'the weight to come through')
+    harness.until(lambda: relays(*line), 'the weight to come through')
     yield line
     check(guard, begin)
 
 
-def relays(bench, robot, controller, guard):
+def relays(harness, robot, controller, guard):
     """Whether the weight came through, from a controller that was enabled after the guard was cleared."""
     robot.says()
     controller.rest()
     guard.until_cleared()
     controller.drive()
-    bench.until(lambda: guard.fault or holds(guard, robot), 'the weight to come through')
+    harness.until(lambda: guard.fault or holds(guard, robot), 'the weight to come through')
     return guard.mode == 'relaying'
 
 
@@ -95,43 +95,43 @@ def weight(robot):
     return robot.model.gravity_torque(robot.q)
 
 
-def is_latched(bench, controller, guard):
+def is_latched(harness, controller, guard):
     """Whatever the controller sends, nothing passes before the guard is cleared."""
     count = len(guard.passed)
     heard = len(controller.commands)
-    bench.until(lambda: len(controller.commands) > heard + 10, 'commands of the controller')
+    harness.until(lambda: len(controller.commands) > heard + 10, 'commands of the controller')
     assert len(guard.passed) == count
     assert guard.mode == 'fault'
     assert guard.state['fault']['reason']
 
 
 def test_p11_commands_pass_unchanged(relaying):
-    bench, robot, controller, guard = relaying
+    harness, robot, controller, guard = relaying
     begin = time.time()
     robot.q = robot.q + 0.2
-    bench.until(lambda: holds(guard, robot), 'the new weight')
+    harness.until(lambda: holds(guard, robot), 'the new weight')
     sent = {tuple(r.message.data) for r in controller.commands.records}
     assert {tuple(r.message.data) for r in guard.passed.since(begin)} <= sent
     assert guard.fault is None
 
 
 def test_p11_a_stop_of_the_controller_passes_and_is_no_fault(relaying):
-    bench, robot, controller, guard = relaying
+    harness, robot, controller, guard = relaying
     controller.enable(False)
     controller.until_mode('disabled')
     robot.says(TURNS)
     assert not data(guard.passed.last).any()
     assert guard.fault is None
     controller.drive()
-    bench.until(lambda: holds(guard, robot), 'the weight to come through')
+    harness.until(lambda: holds(guard, robot), 'the weight to come through')
 
 
 def test_p11_a_frozen_controller_is_followed_by_the_stop_policy_and_stays_out(relaying):
-    bench, robot, controller, guard = relaying
+    harness, robot, controller, guard = relaying
     begin = time.time()
     controller.send(signal.SIGSTOP)
     try:
-        lowers(bench, guard, robot, begin)
+        lowers(harness, guard, robot, begin)
         assert longest_gap(guard, begin - 0.05) <= REACTION
         guard.until_mode('fault')
         count = len(guard.passed)
@@ -139,16 +139,16 @@ def test_p11_a_frozen_controller_is_followed_by_the_stop_policy_and_stays_out(re
         controller.send(signal.SIGCONT)
     controller.rest()
     controller.drive()
-    is_latched(bench, controller, guard)
+    is_latched(harness, controller, guard)
     assert len(guard.passed) == count
 
 
 def test_p11_a_killed_controller_is_followed_by_the_stop_policy(relaying):
-    bench, robot, controller, guard = relaying
+    harness, robot, controller, guard = relaying
     begin = time.time()
     controller.send(signal.SIGKILL)
     controller.wait()
-    lowers(bench, guard, robot, begin)
+    lowers(harness, guard, robot, begin)
     assert longest_gap(guard, begin - 0.05) <= REACTION
     guard.until_mode('fault')
     assert guard.is_alive
@@ -161,8 +161,8 @@ def test_p11_a_killed_controller_is_followed_by_the_stop_policy(relaying):
 class Pretender:
     """Sends what a controller would, once per state of the robot, until told otherwise."""
 
-    def __init__(self, bench, robot, namespace=''):
-        node = bench.add_node('pretender', namespace)
+    def __init__(self, harness, robot, namespace=''):
+        node = harness.add_node('pretender', namespace)
         self._publisher = node.create_publisher(Float64MultiArray, 'effort_commands', 1)
         self._robot = robot
         self.torque = weight(robot).tolist()  # None: silence
@@ -188,27 +188,33 @@ class Pretender:
 
 
 @pytest.fixture(scope='module')
-def pretence():
-    with Bench() as bench:
-        robot = FakeRobot(bench)
-        guard = Guard(bench, robot='planar_2r', **QUICK)
-        yield bench, robot, guard, Pretender(bench, robot)
+def fresh_guard(line):
+    """A guard that has received nothing yet, in the namespace /fresh."""
+    return Guard(line[0], '/fresh', robot='planar_2r', **QUICK)
+
+
+@pytest.fixture(scope='module')
+def pretence(line, fresh_guard):
+    harness = line[0]
+    robot = FakeRobot(harness, namespace='/pretence')
+    guard = Guard(harness, '/pretence', robot='planar_2r', **QUICK)
+    return harness, robot, guard, Pretender(harness, robot, '/pretence')
 
 
 @pytest.fixture
 def fooled(pretence):
     """The guard relays what this process sends."""
-    bench, robot, guard, pretender = pretence
+    harness, robot, guard, pretender = pretence
     robot.be_honest()
     robot.say = pretender.speak
     begin = time.time()
-    bench.until(lambda: pretender.ramps(guard), 'the weight to come through')
+    harness.until(lambda: pretender.ramps(guard), 'the weight to come through')
     yield pretence
     check(guard, begin)
 
 
 @pytest.mark.parametrize(
-    'rubbish',
+    'invalid',
     [
         [np.nan, 0.0],
         [0.0, np.inf],
@@ -222,11 +228,11 @@ def fooled(pretence):
     ],
     ids=['nan', 'inf', 'huge', 'empty', 'short', 'long', 'endless', 'above', 'below'],
 )
-def test_p11_rubbish_does_not_pass_and_starts_the_stop_policy(fooled, rubbish):
-    bench, robot, guard, pretender = fooled
+def test_p11_invalid_commands_do_not_pass_and_start_the_stop_policy(fooled, invalid):
+    harness, robot, guard, pretender = fooled
     begin = time.time()
-    pretender.torque = rubbish
-    lowers(bench, guard, robot, begin)
+    pretender.torque = invalid
+    lowers(harness, guard, robot, begin)
     assert longest_gap(guard, begin - 0.05) <= REACTION
     guard.until_fault()
     assert guard.state['fault']['reason']
@@ -246,10 +252,10 @@ def test_p11_a_command_that_jumps_faster_than_the_rate_does_not_pass_as_it_is(fo
 
 def test_p11_the_guard_needs_its_own_states(fooled):
     """Blind, it lets go of the last weight over stop.blind_time once the controller falls silent too."""
-    bench, robot, guard, _ = fooled
+    harness, robot, guard, _ = fooled
     robot.hushes()
     guard.until_fault()
-    bench.until(lambda: not data(guard.passed.last).any(), 'zero torque')
+    harness.until(lambda: not data(guard.passed.last).any(), 'zero torque')
 
 
 def test_p11_silence_after_zero_torque_is_no_fault(fooled):
@@ -262,47 +268,47 @@ def test_p11_silence_after_zero_torque_is_no_fault(fooled):
     assert guard.fault is None
 
 
-def test_p11_a_fresh_guard_is_silent_until_it_hears_something_and_then_quick():
-    with Bench() as bench:
-        robot = FakeRobot(bench)
-        guard = Guard(bench, robot='planar_2r', **QUICK)
-        guard.until_mode('idle')
-        robot.says(TURNS)
-        assert not guard.passed.records
-        pretender = Pretender(bench, robot)
-        pretender.torque = [0.1, 0.0]
-        bench.until(lambda: len(guard.passed) > 20, 'commands to come through')
-        times = [record.sent for record in guard.passed.records]
-        pretender.torque = [0.0, 0.0]
-        robot.says(5)
-        guard.send(signal.SIGINT)
-        assert guard.wait(LONGEST_STOP) == 0
-        assert np.diff(times).max() <= REACTION
+def test_p11_a_fresh_guard_sends_nothing_before_the_first_command_and_then_at_once(line, fresh_guard):
+    harness, guard = line[0], fresh_guard
+    robot = FakeRobot(harness, namespace='/fresh')
+    guard.until_mode('idle')
+    robot.says(TURNS)
+    assert not guard.passed.records
+    pretender = Pretender(harness, robot, '/fresh')
+    pretender.torque = [0.1, 0.0]
+    harness.until(lambda: len(guard.passed) > 20, 'commands to come through')
+    times = [record.sent for record in guard.passed.records]
+    pretender.torque = [0.0, 0.0]
+    robot.says(5)
+    guard.send(signal.SIGINT)
+    assert guard.wait(LONGEST_STOP) == 0
+    assert np.diff(times).max() <= REACTION
+    robot.leave()
 
 
 def test_p8_a_signal_to_the_guard_ends_in_the_stop_policy(pretence):
     """Nobody is left to relay after it."""
-    bench, robot, guard, pretender = pretence
+    harness, robot, guard, pretender = pretence
     robot.be_honest()
     robot.say = pretender.speak
-    bench.until(lambda: pretender.ramps(guard), 'the weight to come through')
+    harness.until(lambda: pretender.ramps(guard), 'the weight to come through')
     begin = time.time()
     guard.send(signal.SIGTERM)
     assert guard.wait() == 0
     assert time.time() - begin <= LONGEST_STOP
-    lowers(bench, guard, robot, begin)
+    lowers(harness, guard, robot, begin)
     assert 'Traceback' not in guard.log
 
 
 def test_p11_a_new_controller_does_not_get_through_before_the_guard_is_cleared(line):
     """Late in this file: a killed publisher stays in the graph for a while, and P12 keeps the new one out."""
-    bench, robot, controller, guard = line
+    harness, robot, controller, guard = line
     controller.kill()
     robot.be_honest()
     guard.until_mode('fault')
     controller.start()
     controller.activate()
     controller.drive()
-    is_latched(bench, controller, guard)
-    bench.until(lambda: relays(*line), 'the weight to come through')
+    is_latched(harness, controller, guard)
+    harness.until(lambda: relays(*line), 'the weight to come through')
     check(guard)
