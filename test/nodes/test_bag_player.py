@@ -43,4 +43,4 @@ def test_a_player_does_not_mix_with_a_living_robot(ros, tmp_path):
     Topic(ros, JointState, '/joint_states')
     player = Command(ros, 'replay', str(path), '--live')
     assert player.popen.wait(30) == 2
-    assert 'somebody else publishes /joint_states' in player.log
+    assert 'another node publishes /joint_states' in player.log

@@ -9,7 +9,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Bool, String
 
 from krang_dynamics.bags.io.reader import Bag
-from krang_dynamics.nodes.recorder import hears_all
+from krang_dynamics.nodes.recorder import compatible_qos
 
 pytestmark = pytest.mark.processes
 
@@ -76,8 +76,8 @@ def test_named_topics_replace_the_default_and_no_bag_is_written_over(ros, tmp_pa
 
 
 def test_one_careless_publisher_makes_the_recorder_listen_carelessly():
-    both = hears_all([DEEP, CARELESS])
+    both = compatible_qos([DEEP, CARELESS])
     assert both.reliability == ReliabilityPolicy.BEST_EFFORT
-    assert hears_all([DEEP, LATCHED]).reliability == ReliabilityPolicy.RELIABLE
-    assert hears_all([DEEP, LATCHED]).durability == DurabilityPolicy.VOLATILE
-    assert hears_all([LATCHED]).durability == DurabilityPolicy.TRANSIENT_LOCAL
+    assert compatible_qos([DEEP, LATCHED]).reliability == ReliabilityPolicy.RELIABLE
+    assert compatible_qos([DEEP, LATCHED]).durability == DurabilityPolicy.VOLATILE
+    assert compatible_qos([LATCHED]).durability == DurabilityPolicy.TRANSIENT_LOCAL
