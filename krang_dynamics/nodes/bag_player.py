@@ -1,4 +1,4 @@
-"""krang replay --live: the recorded inputs on their topics again, with /clock, for a running controller."""
+"""krang replay --live: publishes recorded inputs again, with /clock, for a running controller."""
 
 import signal
 import struct
@@ -22,21 +22,21 @@ from .ros.qos import RELIABLE
 
 CLOCK = '/clock'
 INPUTS = 'joint_states imu odom joint_trajectory deadman emergency_stop'.split()
-TICK = 1_000_000  # of the clock, at least, where the recording has none [ns]
+TICK = 1_000_000  # shortest period of /clock where the recording has none [ns]
 NAP = 0.002  # longest sleep [s]
-PATIENCE = 15.0  # until somebody listens to the states [s]
-LAST_WORDS = Duration(seconds=0.5)
-SETTLE = 1.0  # in which publishers get to know each other [s]
+PATIENCE = 15.0  # longest wait for a subscriber of the states [s]
+FLUSH_TIME = Duration(seconds=0.5)
+SETTLE = 1.0  # time for discovery [s]
 
 
 class BagPlayer:
-    """Plays a bag's inputs at `rate` times real time; the clock is that of arrival, or the recorded one."""
+    """Plays a bag's inputs at `rate` times real time; /clock is the recorded one, or the time of arrival."""
 
-    def __init__(self, bag: Bag, story: RecordedController, node: Node, rate: float) -> None:
+    def __init__(self, bag: Bag, recorded: RecordedController, node: Node, rate: float) -> None:
         self._bag, self._node, self._rate = bag, node, rate
-        self._states = story.topic('joint_states')
-        wrench = story.topic('wrench/')
-        topics = [story.topic(name) for name in INPUTS]
+        self._states = recorded.topic('joint_states')
+        wrench = recorded.topic('wrench/')
+        topics = [recorded.topic(name) for name in INPUTS]
         topics += [topic for topic in bag.topics if topic.startswith(wrench)]
         self._has_clock = any(True for _ in bag.messages((CLOCK,)))
         topics += [CLOCK] if self._has_clock else []
@@ -44,7 +44,7 @@ class BagPlayer:
         if self._states not in self._publishers:
             raise bag.missing_topic(self._states)
         self._clock = None if self._has_clock else node.create_publisher(Clock, CLOCK, RELIABLE)
-        self._ticked = 0  # what the clock showed last [ns]
+        self._ticked = 0  # newest time on /clock [ns]
 
     def _publisher(self, topic: str) -> Any:
         package, _, name = self._bag.topics[topic].type.replace('/', '.').rpartition('.')
@@ -54,11 +54,11 @@ class BagPlayer:
             raise BagError(f'{topic}: its type {package}.{name} is not installed here') from None
 
     def wait(self, asked: list[int]) -> None:
-        """Until somebody listens; nobody else may speak."""
+        """Wait for a subscriber; refuse to play where another publisher is present."""
         deadline = monotonic() + PATIENCE
         while self._publishers[self._states].get_subscription_count() == 0 and not asked:
             if monotonic() > deadline:
-                raise KrangError(f'nobody listens to {self._states}; start a controller first')
+                raise KrangError(f'{self._states} has no subscriber; start a controller first')
             sleep(0.05)
         settled = monotonic() + SETTLE
         while monotonic() < settled and not asked:
@@ -67,11 +67,11 @@ class BagPlayer:
         for topic in (*self._publishers, *(() if self._has_clock else (CLOCK,))):
             if self._node.count_publishers(topic) > 1:
                 raise KrangError(
-                    f'somebody else publishes {topic}; a replay must not mix with a living robot'
+                    f'another node publishes {topic}; stop it: a replay must not mix with a robot'
                 )
 
     def play(self, asked: list[int]) -> int:
-        """Until the end, or until a signal; how many messages."""
+        """Play until the end or a signal; the number of messages."""
         begin, start, count, shown = monotonic(), self._bag.start, 0, 0
         for topic, time, data in self._bag.in_order(self._publishers):
             while not asked:
@@ -91,15 +91,15 @@ class BagPlayer:
         return count
 
     def _tick(self, time: int, step: int = 0) -> None:
-        """Let the clock show a time [ns], unless it has just shown nearly that."""
+        """Publish a time [ns] on /clock, unless less than `step` has passed."""
         if self._clock is not None and time >= self._ticked + step:
             self._ticked = time
             self._clock.publish(struct.pack('<4BiI', 0, 1, 0, 0, *divmod(time, 1_000_000_000)))
 
     def flush(self) -> None:
-        """Wait until the last messages have arrived: a process that ends takes them along."""
+        """Wait until the last messages have arrived: the end of a process discards them."""
         for publisher in self._publishers.values():
-            publisher.wait_for_all_acked(LAST_WORDS)
+            publisher.wait_for_all_acked(FLUSH_TIME)
 
 
 def play(path: str, rate: float, node: str | None, ros_args: Sequence[str]) -> int:
@@ -107,19 +107,19 @@ def play(path: str, rate: float, node: str | None, ros_args: Sequence[str]) -> i
     if not 0 < rate < float('inf'):
         raise KrangError(f'--rate is {rate}; it must be more than 0')
     bag = Bag(path)
-    story = recorded_controller(bag, node)
+    recorded = recorded_controller(bag, node)
     rclpy.init(args=['--ros-args', *ros_args], signal_handler_options=SignalHandlerOptions.NO)
     asked: list[int] = []
     for number in SIGNALS:
         signal.signal(number, lambda number, _: asked.append(number))
-    speaker = rclpy.create_node('player')
+    publisher_node = rclpy.create_node('player')
     try:
-        player = BagPlayer(bag, story, speaker, rate)
+        player = BagPlayer(bag, recorded, publisher_node, rate)
         player.wait(asked)
         count = player.play(asked)
         player.flush()
     finally:
-        speaker.destroy_node()
+        publisher_node.destroy_node()
         rclpy.try_shutdown()
     print(f'{path}: played {count} messages')
     return 0

@@ -1,4 +1,4 @@
-"""krang record: topics to a bag, found while it runs, heard as their publishers speak."""
+"""krang record: topics to a bag; topics are found while it runs."""
 
 import sys
 from collections.abc import Iterable, Sequence
@@ -20,12 +20,12 @@ from .ros.executor import drain
 from .ros.process import run
 from .ros.qos import RELIABLE
 
-LOOK_ROUND = 1.0  # period of the search for topics [s]
-DEPTH = 2000  # messages of a topic that may wait, for a disk that is slow say
+SEARCH_PERIOD = 1.0  # of the search for topics [s]
+DEPTH = 2000  # messages of a topic that may wait, for example for a slow disk
 CONTROLLERS = ('torque_controller', 'gravity_compensation', 'computed_torque', 'wrench_to_torque')
 INPUTS = 'joint_states imu odom wrench/* joint_trajectory deadman emergency_stop'.split()
 OUTPUTS = 'torques state transition_event reference external_torques'.split()
-DEFAULT = (  # all that a replay needs, and what to hold it against, in any namespace
+DEFAULT = (  # inputs of a replay, and commands to compare it with, in any namespace
     *(f'*/{name}' for name in INPUTS),
     '*/effort_commands',
     *(f'*/{node}/{name}' for node in CONTROLLERS for name in OUTPUTS),
@@ -43,21 +43,21 @@ EVENTS = {
 
 
 class Recorder(Node):
-    """Writes the bytes of every message as it comes, with the time of its arrival."""
+    """Writes the bytes of every message with the time of its arrival."""
 
     def __init__(self, patterns: Sequence[str], path: str) -> None:
         super().__init__('recorder')
         self._patterns = patterns
         self._bag = BagWriter(path)
-        self._heard: dict[str, tuple[QoSProfile, Any]] = {}  # by topic: how, and the subscription
+        self._received: dict[str, tuple[QoSProfile, Any]] = {}  # by topic: profile and subscription
         self._unknown: set[str] = set()  # topics that cannot be recorded
-        self._shown = (monotonic(), 0)  # when, and how many messages there were
+        self._shown = (monotonic(), 0)  # time and number of messages at the last report
         if patterns is DEFAULT:
             self._expect_events()
-        self._look_round()
-        self.create_timer(LOOK_ROUND, self._look_round, clock=Clock(clock_type=ClockType.STEADY_TIME))
+        self._search()
+        self.create_timer(SEARCH_PERIOD, self._search, clock=Clock(clock_type=ClockType.STEADY_TIME))
 
-    # -- what the process asks ---------------------------------------------------------------------------
+    # -- the process ---------------------------------------------------------------------------------------
 
     def executor_kind(self) -> str:
         return 'static'
@@ -66,7 +66,7 @@ class Recorder(Node):
         return 0, False, []
 
     def finish(self) -> None:
-        """Hear what is still in the queues, and close the bag."""
+        """Write the messages that are still in the queues, and close the bag."""
         try:
             drain(self)
             self._bag.close()
@@ -78,57 +78,57 @@ class Recorder(Node):
     # -- topics ------------------------------------------------------------------------------------------
 
     def _expect_events(self) -> None:
-        """Listen to what may be said once, by somebody who comes and goes between two looks."""
+        """Subscribe at once to topics of single messages, whose publisher may end between two searches."""
         for name, type_name in EVENTS.items():
             topic = self.resolve_topic_name(name)
             self._bag.add_topic(topic, type_name)
             kind = _message_class(topic, [type_name])
-            self._heard[topic] = RELIABLE, self._subscription(topic, type_name, kind, RELIABLE)
+            self._received[topic] = RELIABLE, self._subscription(topic, type_name, kind, RELIABLE)
 
-    def _look_round(self) -> None:
-        """Listen to what is new, and anew to what can no longer be heard as it was."""
+    def _search(self) -> None:
+        """Subscribe to new topics, and again to topics whose publishers have changed their profile."""
         for topic, types in self.get_topic_names_and_types():
             if topic not in self._unknown and self._is_wanted(topic):
-                self._listen(topic, types)
+                self._subscribe_to(topic, types)
         self._show()
 
     def _is_wanted(self, topic: str) -> bool:
         return any(fnmatchcase(topic, pattern) for pattern in self._patterns)
 
-    def _listen(self, topic: str, types: Sequence[str]) -> None:
+    def _subscribe_to(self, topic: str, types: Sequence[str]) -> None:
         offered = [info.qos_profile for info in self.get_publishers_info_by_topic(topic)]
         if not offered:
             return
-        quality = hears_all(offered)
-        if topic in self._heard:
-            before, subscription = self._heard[topic]
+        quality = matching_profile(offered)
+        if topic in self._received:
+            before, subscription = self._received[topic]
             if (before.reliability, before.durability) == (quality.reliability, quality.durability):
                 return
-            drain(self)  # what it has received is not lost
+            drain(self)  # keep what was received
             self.destroy_subscription(subscription)
         try:
             kind = _message_class(topic, types)
-            if topic not in self._heard:
+            if topic not in self._received:
                 self._bag.add_topic(topic, types[0], _profiles(offered))
         except KrangError as error:
             self._unknown.add(topic)
             self.get_logger().warning(f'not recorded: {error}')
             return
-        self._heard[topic] = quality, self._subscription(topic, types[0], kind, quality)
+        self._received[topic] = quality, self._subscription(topic, types[0], kind, quality)
 
     def _subscription(self, topic: str, type_name: str, kind: type, quality: QoSProfile) -> Any:
         bag = self._bag
 
-        def heard(data: bytes, info: dict[str, int]) -> None:
+        def write(data: bytes, info: dict[str, int]) -> None:
             try:
                 bag.write(topic, type_name, data, info['received_timestamp'] or time_ns())
             except OSError as error:
                 raise self._unwritten(error) from error
 
-        return self.create_subscription(kind, topic, heard, quality, raw=True)
+        return self.create_subscription(kind, topic, write, quality, raw=True)
 
     def _unwritten(self, error: OSError) -> BagError:
-        return BagError(f'{self._bag.path}: cannot be written any more: {error.strerror}')
+        return BagError(f'{self._bag.path}: can no longer be written: {error.strerror}')
 
     def _show(self) -> None:
         """Rate and size, on a terminal."""
@@ -137,12 +137,12 @@ class Recorder(Node):
         self._shown = now, count
         if sys.stdout.isatty():
             rate = (count - before) / max(now - since, 1e-3)
-            what = f'{len(self._heard)} topics, {rate:.0f} messages/s, {_size(self._bag.size)}'
+            what = f'{len(self._received)} topics, {rate:.0f} messages/s, {_size(self._bag.size)}'
             print(f'\r{self._bag.path}: {what}   ', end='', flush=True)
 
 
-def hears_all(offered: Iterable[QoSProfile]) -> QoSProfile:
-    """As reliable and as lasting as every one of these publishers, and no more, so that none is missed."""
+def matching_profile(offered: Iterable[QoSProfile]) -> QoSProfile:
+    """The strictest profile that matches all of these publishers."""
     profiles = list(offered)
     reliable = all(profile.reliability == ReliabilityPolicy.RELIABLE for profile in profiles)
     latched = all(profile.durability == DurabilityPolicy.TRANSIENT_LOCAL for profile in profiles)
@@ -179,7 +179,7 @@ def _message_class(topic: str, types: Sequence[str]) -> type:
 
 
 def _profiles(offered: Iterable[QoSProfile]) -> list[Any]:
-    """What the publishers offer, in the words of rosbags, for `ros2 bag play` to offer again."""
+    """The publishers' profiles for rosbags, so that `ros2 bag play` offers the same."""
     from rosbags.interfaces import Qos, QosDurability, QosHistory, QosLiveliness, QosReliability, QosTime
 
     none = QosTime(0, 0)

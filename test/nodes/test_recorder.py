@@ -9,14 +9,14 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Bool, String
 
 from krang_dynamics.bags.io.reader import Bag
-from krang_dynamics.nodes.recorder import hears_all
+from krang_dynamics.nodes.recorder import matching_profile
 
 pytestmark = pytest.mark.processes
 
 COUNT = 1500  # fewer than the recorder can keep waiting
 DEEP = QoSProfile(depth=COUNT)
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
-CARELESS = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
+BEST_EFFORT = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
 
 
 @pytest.fixture
@@ -32,13 +32,13 @@ def joint_state(k):
 def test_nothing_is_lost_however_topics_are_published_and_whenever_they_begin(ros, tmp_path):
     states = ros.node.create_publisher(JointState, '/joint_states', DEEP)
     said = ros.node.create_publisher(String, '/torque_controller/state', LATCHED)
-    said.publish(String(data='said before anybody listened'))
+    said.publish(String(data='published before the recorder started'))
     ros.node.create_publisher(String, '/chatter', DEEP).publish(String(data='not asked for'))
     recorder = Command(ros, 'record', '--out', str(tmp_path / 'bag'))
     ros.until(lambda: states.get_subscription_count() and said.get_subscription_count(), 'the recorder')
     for k in range(COUNT):
         states.publish(joint_state(k))
-    late = ros.node.create_publisher(Bool, '/left/deadman', CARELESS)
+    late = ros.node.create_publisher(Bool, '/left/deadman', BEST_EFFORT)
     ros.until(late.get_subscription_count, 'the recorder to find a new topic')
     late.publish(Bool(data=True))
     once = ros.node.create_publisher(Bool, '/emergency_stop', 10)
@@ -52,7 +52,9 @@ def test_nothing_is_lost_however_topics_are_published_and_whenever_they_begin(ro
 
     bag = Bag(tmp_path / 'bag')
     assert [int(m.position[0]) for _, m in bag.read('/joint_states')] == list(range(COUNT + 1))
-    assert [m.data for _, m in bag.read('/torque_controller/state')] == ['said before anybody listened']
+    assert [m.data for _, m in bag.read('/torque_controller/state')] == [
+        'published before the recorder started'
+    ]
     assert [m.data for _, m in bag.read('/left/deadman')] == [True]
     assert [m.data for _, m in bag.read('/emergency_stop')] == [True]
     assert '/chatter' not in bag.topics
@@ -75,9 +77,9 @@ def test_named_topics_replace_the_default_and_no_bag_is_written_over(ros, tmp_pa
     assert again.log.count('\n') == 1
 
 
-def test_one_careless_publisher_makes_the_recorder_listen_carelessly():
-    both = hears_all([DEEP, CARELESS])
+def test_one_best_effort_publisher_makes_the_subscription_best_effort():
+    both = matching_profile([DEEP, BEST_EFFORT])
     assert both.reliability == ReliabilityPolicy.BEST_EFFORT
-    assert hears_all([DEEP, LATCHED]).reliability == ReliabilityPolicy.RELIABLE
-    assert hears_all([DEEP, LATCHED]).durability == DurabilityPolicy.VOLATILE
-    assert hears_all([LATCHED]).durability == DurabilityPolicy.TRANSIENT_LOCAL
+    assert matching_profile([DEEP, LATCHED]).reliability == ReliabilityPolicy.RELIABLE
+    assert matching_profile([DEEP, LATCHED]).durability == DurabilityPolicy.VOLATILE
+    assert matching_profile([LATCHED]).durability == DurabilityPolicy.TRANSIENT_LOCAL

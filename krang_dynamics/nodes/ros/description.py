@@ -9,7 +9,7 @@ from std_msgs.msg import String
 from ...errors import ConfigError
 from .qos import LATCHED
 
-PATIENCE = 5.0  # with a topic that nobody publishes [s]
+PATIENCE = 5.0  # longest wait for the topic [s]
 
 
 def description_of(node: Node, value: str) -> str:
@@ -32,4 +32,4 @@ def description_of(node: Node, value: str) -> str:
             sleep(0.01)
     finally:
         node.destroy_subscription(subscription)
-    raise ConfigError(f'no robot_description came on {topic} within {PATIENCE:g} s')
+    raise ConfigError(f'no robot_description was received on {topic} within {PATIENCE:g} s')

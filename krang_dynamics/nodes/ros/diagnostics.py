@@ -1,4 +1,4 @@
-"""What a controller says of itself once per second: rates, times, limits, refusals."""
+"""Diagnostics of a controller, once per second: rates, times, limits, refusals."""
 
 from math import sqrt
 from typing import Any
@@ -7,7 +7,7 @@ from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 
 OK, WARN, ERROR = DiagnosticStatus.OK, DiagnosticStatus.WARN, DiagnosticStatus.ERROR
 
-# ros2_control's thresholds of its controllers, for warning and error.
+# Thresholds of ros2_control's controllers, for warning and error.
 RATE_ERROR = (5.0, 10.0)  # of the mean rate [Hz]
 STEP_TIME = (1000.0, 2000.0)  # mean [us]
 STEP_TIME_DEVIATION = (100.0, 200.0)  # [us]
@@ -41,13 +41,13 @@ class Running:
 
 
 class Statistics:
-    """Counters of the callbacks, read and begun anew at every report."""
+    """Counters of the callbacks, reset at every report."""
 
     def __init__(self) -> None:
         self.step_time = Running()  # [us]
         self.gap = Running()  # between states [s]
         self.latency = [0] * SLOTS  # from arrival to command
-        self.limited = 0  # commands that a limit held back
+        self.limited = 0  # commands that a limit changed
         self.refused = 0
         self.last_refusal = ''
         self.states = 0
@@ -56,7 +56,7 @@ class Statistics:
         self._last_arrival = 0.0
 
     def state(self, arrival: float) -> None:
-        """States came at `arrival` [s]."""
+        """A joint state arrived at `arrival` [s]."""
         gap = arrival - self._last_arrival
         self._last_arrival = arrival
         self.states += 1
@@ -64,7 +64,7 @@ class Statistics:
             self.gap.add(gap)
 
     def answered(self, microseconds: int) -> None:
-        """A command left so long after its state came."""
+        """A command was sent this long after its state arrived."""
         bits = max(microseconds, 0).bit_length()  # a clock may have been set back
         self.latency[min(max(bits - FIRST_SLOT, 0), SLOTS - 1)] += 1
 
@@ -75,7 +75,7 @@ class Statistics:
     def report(
         self, name: str, hardware: str, stamp: Any, mode: str, fault: str | None, period: float
     ) -> DiagnosticArray:
-        """The message for the last `period` [s]; all counters begin anew."""
+        """The message for the last `period` [s]; resets all counters."""
         rate = self.states / period
         values = {
             'state rate [Hz]': f'{rate:.1f}',
@@ -114,7 +114,7 @@ class Statistics:
 
     def _begin_anew(self, rate: float) -> None:
         if not self._usual_rate and self.states:
-            # The first second is seldom a whole one: take the gaps' word for the rate.
+            # The first second is seldom complete: the mean gap gives the rate.
             self._usual_rate = 1.0 / self.gap.mean if self.gap.count else rate
         self.step_time.clear()
         self.gap.clear()
@@ -132,7 +132,7 @@ def status_message(
     message: str = '',
     values: dict[str, str] | None = None,
 ) -> DiagnosticArray:
-    """One node's status; a fault is an error whatever else is said."""
+    """One node's status; a fault is always an error."""
     if fault is not None:
         level, message = ERROR, fault
     status = DiagnosticStatus(level=level, name=name, message=message or mode, hardware_id=hardware)

@@ -1,4 +1,4 @@
-"""An executor that waits on one prebuilt wait set and takes messages straight from their handles."""
+"""An executor with one prebuilt wait set, which takes messages directly from their handles."""
 
 from collections.abc import Callable, Coroutine, Iterable
 from contextlib import ExitStack
@@ -19,11 +19,11 @@ from rclpy.waitable import NumberOfEntities
 from ...errors import UnknownNameError
 
 KINDS = ('static', 'single', 'events')
-ENDLESS = 100  # most messages in a turn from a queue that has no depth
-PATIENCE = 100  # most turns in a row that are too busy to look for events
+ENDLESS = 100  # messages per cycle from a queue without a depth
+PATIENCE = 100  # consecutive busy cycles after which events are checked
 
 _rclpy: Any = rclpy_implementation
-_SERVED = {  # kinds of a wait set, in the order in which they are served, and their names in a node
+_SERVED = {  # kinds of a wait set in the order of service, and their names in a node
     'subscription': 'subscriptions',
     'client': 'clients',
     'service': 'services',
@@ -33,7 +33,7 @@ _SERVED = {  # kinds of a wait set, in the order in which they are served, and t
 
 
 def make_executor(kind: str, context: Context, logger: Any) -> Executor:
-    """The executor of that kind; rclpy's single-threaded one, with a warning, where there is no such kind."""
+    """The executor of this kind; where it cannot be built, rclpy's single-threaded one and a warning."""
     if kind not in KINDS:
         raise UnknownNameError('executor', kind, KINDS)
     try:
@@ -41,15 +41,15 @@ def make_executor(kind: str, context: Context, logger: Any) -> Executor:
             return StaticExecutor(context, logger)
         if kind == 'events':
             return _events_executor(context, logger)
-    except Exception as error:  # internals differ in more ways than can be listed
+    except Exception as error:  # internals of rclpy differ between releases
         logger.warning(_fallback(kind, error))
     return SingleThreadedExecutor(context=context)
 
 
 def drain(node: Node) -> None:
-    """Hear all messages that wait in a node's queues, the clock's too, whichever executor spins it.
+    """Process all messages that wait in a node's queues, with /clock, whichever executor spins it.
 
-    For a callback that blocks the executor and must not be deaf meanwhile.
+    For a callback that blocks the executor but must keep receiving.
     """
     for subscription in tuple(node.subscriptions):
         for _ in range(_depth(subscription)):
@@ -62,18 +62,18 @@ def drain(node: Node) -> None:
 
 
 class StaticExecutor(SingleThreadedExecutor):
-    """Serves in each turn all that is ready: messages first, in the order of their subscriptions.
+    """Serves in each cycle all that is ready: messages first, in the order of their subscriptions.
 
-    Timers come later, so that a watchdog knows what has arrived. A turn takes no more messages than a queue
-    is deep, so that no topic starves the rest. Where rclpy turns out to be another, it goes on as rclpy does.
+    Timers follow, so that a watchdog knows what has arrived. A cycle takes no more messages than a queue is
+    deep, so that no topic starves the rest. Where rclpy's internals differ, it continues as rclpy does.
     """
 
     def __init__(self, context: Context, logger: Any) -> None:
         self._logger = logger
-        self._stale = False  # something came or went since the wait set was built
-        self._idle: _Prebuilt | None = None  # out of reach during a turn: a spin in a callback builds its own
+        self._stale = False  # whether an entity was added or removed since the wait set was built
+        self._idle: _Prebuilt | None = None  # None during a cycle: a nested spin builds its own
         self._given_up = False
-        self._busy_turns = 0  # in a row
+        self._busy_turns = 0  # consecutive
         super().__init__(context=context)
         _probe()
         prebuilt = self._build()
@@ -88,30 +88,30 @@ class StaticExecutor(SingleThreadedExecutor):
         return added
 
     def remove_node(self, node: Node) -> None:
-        """Leave a node's callbacks alone."""
+        """Serve a node's callbacks no more."""
         super().remove_node(node)
         self.wake()
 
     def wake(self) -> None:
-        """End the wait and build the wait set anew; every change of a node calls it, in whatever thread."""
+        """End the wait and rebuild the wait set; every change of a node calls it, in any thread."""
         self._stale = True
         self._idle = None
         super().wake()
 
     def shutdown(self, timeout_sec: float | None = None) -> bool:
-        """Serve nothing more; a turn in another thread ends with its callback."""
+        """Serve nothing more; a cycle in another thread ends with its callback."""
         done = super().shutdown(timeout_sec)
         self.wake()
         return done
 
     def wait_for_ready_callbacks(self, *args: Any, **kwargs: Any) -> Any:
-        """Wait as rclpy does, in spin_until_future_complete; that numbers the events anew."""
+        """Wait as rclpy does, in spin_until_future_complete; that renumbers the events."""
         self._stale = True
         self._idle = None
         return super().wait_for_ready_callbacks(*args, **kwargs)
 
     def spin_once(self, timeout_sec: float | None = None) -> None:
-        """Wait at most `timeout_sec`, for ever where it is None, and serve all that is ready."""
+        """Wait at most `timeout_sec`, without limit where it is None, and serve all that is ready."""
         if self._given_up:
             super().spin_once(timeout_sec)
             return
@@ -119,15 +119,15 @@ class StaticExecutor(SingleThreadedExecutor):
             return
         timeout = timeout_sec_to_nsec(timeout_sec)
         if self._tasks and self._run_tasks():
-            timeout = 0  # something was done, and more may follow from it
+            timeout = 0  # a task has ended; more may be ready
         prebuilt, self._idle = self._idle, None
         try:
             if prebuilt is None or self._stale or self._tasks:
                 prebuilt = self._build()
             prebuilt.fill()
         except InvalidHandle:
-            return  # another thread has just destroyed something: look again
-        except Exception as error:  # rclpy's own way may still work
+            return  # another thread has just destroyed an entity: try again
+        except Exception as error:  # rclpy's own executor may still work
             self._give_up(error)
             return
         self._turn(prebuilt, timeout)
@@ -135,7 +135,7 @@ class StaticExecutor(SingleThreadedExecutor):
             self._idle = prebuilt
 
     def _build(self) -> '_Prebuilt':
-        self._stale = False  # before looking, so that no change is missed
+        self._stale = False  # set first, so that no change is missed
         return _Prebuilt(self._context, (self._guard, self._sigint_gc), self.get_nodes(), self.can_execute)
 
     def _give_up(self, error: Exception) -> None:
@@ -158,14 +158,14 @@ class StaticExecutor(SingleThreadedExecutor):
                     self._hear(subscription, take, depth)
         is_busy = self._serve_others(prebuilt) or messages
         if not self._is_disturbed() and (not is_busy or self._busy_turns > PATIENCE):
-            # Events stay ready until they are taken, so the next idle turn is soon enough.
+            # Events stay ready until they are taken, so the next idle cycle is early enough.
             self._busy_turns = 0
             for waitable in prebuilt.waitables:
                 if waitable.is_ready(prebuilt.wait_set):
                     self._serve(waitable, waitable, self._take_waitable)
 
     def _serve_others(self, prebuilt: '_Prebuilt') -> bool:
-        """Serve all but messages and events; whether there was anything."""
+        """Serve all but messages and events; whether any entity was ready."""
         found = False
         for kind, entities in prebuilt.others:
             pointers = prebuilt.ready(kind)
@@ -185,7 +185,7 @@ class StaticExecutor(SingleThreadedExecutor):
                 return
             try:
                 taken = take(message_type, raw)
-            except TypeError as error:  # another signature: nothing was taken
+            except TypeError as error:  # another signature of rclpy: nothing was taken
                 self._give_up(error)
                 return
             if taken is None:
@@ -200,7 +200,7 @@ class StaticExecutor(SingleThreadedExecutor):
             return
         if not self.can_execute(entity):
             if isinstance(entity, GuardCondition):
-                entity.trigger()  # the wait has used it up
+                entity.trigger()  # the wait has cleared it
             return
         try:
             execute = take(entity)
@@ -210,7 +210,7 @@ class StaticExecutor(SingleThreadedExecutor):
             self._start(entity, execute())
 
     def _start(self, entity: Any, callback: Coroutine[Any, Any, Any]) -> None:
-        """Run a callback; where it awaits something, it goes on as one of rclpy's tasks."""
+        """Run a callback; where it awaits, it continues as a task of rclpy."""
         coroutine = _in_group(entity, callback)
         try:
             coroutine.send(None)
@@ -219,20 +219,20 @@ class StaticExecutor(SingleThreadedExecutor):
         self.create_task(coroutine)
 
     def _is_disturbed(self) -> bool:
-        """Whether a callback of this turn has changed the node, or has spun the executor itself."""
+        """Whether a callback of this cycle has changed the node, or has spun the executor itself."""
         return self._stale or self._idle is not None
 
     def _is_over(self, handle: Any) -> bool:
-        """Whether a callback of this turn has destroyed the handle, or ended the executor."""
+        """Whether a callback of this cycle has destroyed the handle, or shut the executor down."""
         return self._is_disturbed() and (self._is_shutdown or not self._context.ok() or not _is_alive(handle))
 
     def _take_due_timer(self, timer: Any) -> Any:
-        """A callback of this turn may have cancelled or reset the timer."""
+        """A callback of this cycle may have cancelled or reset the timer."""
         take: Callable[[Any], Any] = self._take_timer
         return take(timer) if timer.handle.is_timer_ready() else None
 
     def _run_tasks(self) -> bool:
-        """Let every task go on; whether any of them ended."""
+        """Continue every task; whether any of them ended."""
         ended = False
         for entry in tuple(self._tasks):
             task = entry[0]
@@ -246,7 +246,7 @@ class StaticExecutor(SingleThreadedExecutor):
 
 
 class _Prebuilt:
-    """A wait set and what goes into it. Its handles are in use, hence not destroyed, as long as it lives.
+    """A wait set and its entities. It holds their handles, so that none is destroyed while it exists.
 
     An entity that cannot execute is left out, for it would end every wait: its callback group awaits a task.
     """
@@ -282,7 +282,7 @@ class _Prebuilt:
         self.ready = self.wait_set.get_ready_entities
         self.context_is_ok = context.handle.ok
         self._clear = self.wait_set.clear_entities
-        self._entries = (  # what to call with what
+        self._entries = (  # functions that add entities, and their arguments
             *((self.wait_set.add_guard_condition, guard.handle) for guard in guards),
             *(self._entry(waitable) for waitable in self.waitables),
             *(
@@ -292,7 +292,7 @@ class _Prebuilt:
             ),
         )
         for subscription in served['subscription']:
-            _wants_info(subscription)  # raises here, not at the first message, where rclpy is another
+            _wants_info(subscription)  # raises here, not at the first message, with another rclpy
         self.subscriptions = tuple(
             (entity.handle.pointer, entity.handle.take_message, _depth(entity), entity)
             for entity in served.pop('subscription')
@@ -307,7 +307,7 @@ class _Prebuilt:
         self._in_use.close()
 
     def _hold(self, handle: Any) -> bool:
-        """Whether a handle is alive, and so kept."""
+        """Hold a handle; False where it is destroyed."""
         try:
             self._in_use.enter_context(handle)
         except InvalidHandle:
@@ -315,7 +315,7 @@ class _Prebuilt:
         return True
 
     def _entry(self, waitable: Any) -> tuple[Callable[[Any], Any], Any]:
-        """How to add a waitable; an event by its handle, for it keeps the index that it gets here."""
+        """How to add a waitable; an event by its handle, because it keeps the index that it gets here."""
         waitable.add_to_wait_set(self.wait_set)
         event = getattr(waitable, '_EventHandler__event', None)
         if event is None:
@@ -323,7 +323,7 @@ class _Prebuilt:
         return self.wait_set.add_event, event
 
     def fill(self) -> None:
-        """Put everything back, for a wait takes out what is not ready."""
+        """Add all entities again: a wait removes those that are not ready."""
         self._clear()
         for add, what in self._entries:
             add(what)
@@ -346,7 +346,7 @@ def _wait_set(context: Any, guards: list[Any], served: dict[str, list[Any]], wai
 
 
 def _probe() -> None:
-    """Raise AttributeError where something is not there that a turn without a node does not need."""
+    """Raise AttributeError where rclpy lacks something that a cycle without a node does not use."""
     for owner, names in (
         (_rclpy.WaitSet, 'add_subscription add_timer add_client add_service add_event is_ready'),
         (_rclpy.Subscription, 'take_message pointer'),
@@ -361,7 +361,7 @@ def _probe() -> None:
 
 
 async def _in_group(entity: Any, callback: Coroutine[Any, Any, Any]) -> None:
-    """A callback that has its callback group to itself until it ends."""
+    """A callback with its callback group reserved until it ends."""
     group = entity.callback_group
     begun = group.beginning_execution(entity)
     try:
@@ -385,7 +385,7 @@ def _depth(subscription: Any) -> int:
 
 
 def _take(subscription: Any) -> Any:
-    """The next message of a queue and its info; None where there is none, or no subscription any more."""
+    """The next message of a queue and its info; None without one, or without a subscription."""
     try:
         with subscription.handle:
             return subscription.handle.take_message(subscription.msg_type, subscription.raw)
@@ -394,7 +394,7 @@ def _take(subscription: Any) -> Any:
 
 
 def _call(subscription: Any, taken: tuple[Any, Any]) -> Any:
-    """Call back with a message, and its info where the callback wants it."""
+    """Call the callback with a message, and with its info where it takes one."""
     if _wants_info(subscription):
         return subscription.callback(*taken)
     return subscription.callback(taken[0])
@@ -409,15 +409,15 @@ def _events_executor(context: Context, logger: Any) -> Executor:
 
     executor = EventsExecutor(context=context)
     logger.warning(
-        "executor 'events' is an experiment of rclpy and hangs in some of its builds; "
-        "if the node falls silent, set executor to 'static'"
+        "executor 'events' is experimental in rclpy and hangs in some builds; "
+        "if the node stops responding, set executor to 'static'"
     )
     return executor
 
 
 def _fallback(kind: str, error: Exception) -> str:
     return (
-        f"executor '{kind}' does not fit this rclpy ({type(error).__name__}: {error}); "
+        f"executor '{kind}' does not work with this rclpy ({type(error).__name__}: {error}); "
         "rclpy's SingleThreadedExecutor runs instead, which is slower. "
         "Set executor to 'single' to silence this warning"
     )

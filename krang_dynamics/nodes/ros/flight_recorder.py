@@ -8,8 +8,8 @@ from pathlib import Path
 from ...bags.io.writer import BagWriter, prepare
 
 WINDOW = 10_000_000_000  # what is kept [ns]
-LARGEST = 64_000_000  # bytes kept at most, whoever floods the topics
-MOST_BAGS = 50  # in one folder: a robot that faults all night shall not fill the disk
+LARGEST = 64_000_000  # bytes kept at most
+MOST_BAGS = 50  # in one folder, so that repeated faults do not fill the disk
 AT_ONCE = 40  # messages written per call while torque is on
 
 
@@ -20,9 +20,9 @@ class FlightRecorder:
     """
 
     def __init__(self, folder: Path | None, name: str) -> None:
-        self.problem: str | None = None  # why there will be no bags
+        self.problem: str | None = None  # the reason where no bag can be written
         try:
-            prepare()  # takes long, and must not do so while a robot stops
+            prepare()  # slow, so not during a stop
         except ImportError as error:
             folder, self.problem = None, f'{error.name} is not installed; pip install rosbags'
         self._folder = folder
@@ -34,12 +34,12 @@ class FlightRecorder:
         self.path: Path | None = None  # of the last bag
 
     def add_topic(self, topic: str, message_type: type) -> None:
-        """Messages of this topic may come; the type is a ROS message class."""
+        """Register a topic with its ROS message class."""
         package = message_type.__module__.split('.')[0]
         self._types[topic] = f'{package}/msg/{message_type.__name__}'
 
     def keep(self, topic: str, time: int, message: bytes) -> None:
-        """Remember a message at `time` [ns], and forget what is too old."""
+        """Keep a message at `time` [ns], and drop messages that are too old."""
         if self._folder is None:
             return
         kept = self._kept
@@ -53,7 +53,7 @@ class FlightRecorder:
         return self._writing is not None
 
     def begin(self) -> str | None:
-        """Start a bag of what is kept; the reason where there will be none."""
+        """Start a bag of the kept messages; the reason where there will be none."""
         if self._folder is None or self._writing is not None:
             return None
         try:
@@ -67,7 +67,7 @@ class FlightRecorder:
         return None
 
     def write_some(self, whole: bool) -> None:
-        """Write the next messages, or all that are left; a few at a time while torque is in flight."""
+        """Write the next few messages, or all that remain; a few at a time while torque is in flight."""
         writing = self._writing
         if writing is None:
             return

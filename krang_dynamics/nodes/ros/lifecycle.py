@@ -1,4 +1,4 @@
-"""Lifecycle transitions that cannot take the process down."""
+"""Lifecycle transitions that cannot end the process."""
 
 import traceback
 from typing import Any

@@ -1,4 +1,4 @@
-"""What a control loop asks of the operating system and of Python: priority, memory, processors, no pauses."""
+"""Real-time settings of the operating system and of Python: priority, memory, CPUs, garbage collection."""
 
 import ctypes
 import gc
@@ -14,17 +14,17 @@ _CAP_IPC_LOCK = 14  # bit of the capabilities
 
 
 def set_up(thread_priority: int, lock_memory: bool, cpu_affinity: Sequence[int]) -> list[str]:
-    """Apply what is asked for; 0, False and () leave things alone. What the system refuses, and what helps.
+    """Apply the settings; 0, False and () change nothing. A message for each that the system refuses.
 
-    It holds for all threads of the process, so that those of the middleware, which bring the messages, are
-    as quick, and for those that they start later.
+    They apply to all threads of the process, also to those of the middleware, which receive the messages,
+    and to threads that are started later.
     """
     refusals = (_set_priority(thread_priority), _lock_memory(lock_memory), _set_affinity(cpu_affinity))
     return [refusal for refusal in refusals if refusal]
 
 
 def freeze_garbage() -> bool:
-    """Collect garbage once, then no more: no pause while active. Give the answer to `thaw_garbage`."""
+    """Collect garbage once, then disable collection; returns the argument of `thaw_garbage`."""
     was_enabled = gc.isenabled()
     gc.collect()
     gc.freeze()
@@ -68,7 +68,7 @@ def _lock_memory(wanted: bool) -> str | None:
 
 
 def _mlockall() -> str | None:
-    """Lock all memory, or say why not. Under a limit it may succeed now and let an allocation fail later."""
+    """Lock all memory; the reason where it fails. Under a limit a later allocation might fail."""
     _, most = resource.getrlimit(resource.RLIMIT_MEMLOCK)
     if most != resource.RLIM_INFINITY and not _is_above_limits():
         return f'the limit is {most // 1024} kB'
@@ -111,5 +111,5 @@ def _advice(limit: str, ulimit: str) -> str:
 
 
 def _threads() -> list[int]:
-    """All threads of this process; the calling one, as 0, tells first whether it is allowed."""
+    """All threads of this process; the calling one comes first, as 0."""
     return [0, *(int(name) for name in os.listdir('/proc/self/task'))]

@@ -1,4 +1,4 @@
-"""Frames that are not the robot's own, through tf2 where it is installed."""
+"""Wrenches in frames outside the robot, by tf2 where it is installed."""
 
 from typing import Any
 
@@ -11,12 +11,12 @@ from ...control.terms.wrench import WrenchSample
 
 try:
     import tf2_ros
-except ImportError:  # the wheels have none; a ROS installation does
+except ImportError:  # not on PyPI; part of a ROS installation
     tf2_ros = None
 
 
 class Transforms:
-    """Moves wrenches into the robot's root link; without tf2 it leaves them as they are."""
+    """Transforms wrenches to the robot's root link; without tf2 they stay unchanged."""
 
     def __init__(self, node: Node, root: str) -> None:
         self._root = root
@@ -30,7 +30,7 @@ class Transforms:
             self._listener.unregister()
 
     def to_root(self, sample: WrenchSample) -> WrenchSample:
-        """The same wrench in the root link; as it was where tf2 does not know its frame."""
+        """The same wrench in the root link; unchanged where tf2 does not know its frame."""
         if self._buffer is None:
             return sample
         try:
