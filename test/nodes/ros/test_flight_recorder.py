@@ -58,7 +58,7 @@ def written(recorder, in_slices=False):
     """The bag of what is kept."""
     assert recorder.begin() is None
     while recorder.is_writing:
-        recorder.go_on(all_of_it=not in_slices)
+        recorder.write_some(whole=not in_slices)
     return read(recorder.path)
 
 
@@ -133,7 +133,7 @@ def test_without_a_folder_nothing_is_kept(tmp_path):
     recorder.keep('/joint_states', START, state(0))
     assert recorder.begin() is None
     assert not recorder.is_writing
-    recorder.go_on(all_of_it=True)
+    recorder.write_some(whole=True)
     assert recorder.path is None
     assert not recorder._kept
 
@@ -194,8 +194,8 @@ def test_a_bag_that_cannot_be_written_is_an_error_once_and_the_next_one_works(re
     folder.rmdir()
     folder.write_text('in the way')
     with pytest.raises((KrangError, OSError)):
-        recorder.go_on(all_of_it=True)
-    recorder.go_on(all_of_it=True)
+        recorder.write_some(whole=True)
+    recorder.write_some(whole=True)
     assert not recorder.is_writing
     folder.unlink()
     assert len(written(recorder)) == 1
@@ -210,7 +210,7 @@ def test_without_the_library_there_is_no_bag_and_a_reason_that_a_node_survives(f
     recorder.add_topic('/joint_states', JointState)
     recorder.keep('/joint_states', START, state(0))
     assert recorder.begin() is None
-    recorder.go_on(all_of_it=True)
+    recorder.write_some(whole=True)
     assert not recorder.is_writing
 
 
@@ -231,7 +231,7 @@ def test_a_slice_is_a_few_messages(recorder):
     recorder.begin()
     calls = 0
     while recorder.is_writing:
-        recorder.go_on(all_of_it=False)
+        recorder.write_some(whole=False)
         calls += 1
     assert 400 // (module.AT_ONCE + 1) <= calls <= 400 // module.AT_ONCE + 1
 
@@ -248,13 +248,13 @@ def test_what_comes_while_a_bag_is_written_is_for_the_next_one(recorder):
     for k in range(100):
         recorder.keep('/joint_states', START + k, state(k))
     recorder.begin()
-    recorder.go_on(all_of_it=False)
+    recorder.write_some(whole=False)
     path = recorder.path
     for k in range(100, 120):
         recorder.keep('/joint_states', START + k, state(k))
     assert recorder.begin() is None  # another fault does not begin another bag
     assert recorder.path == path
-    recorder.go_on(all_of_it=True)
+    recorder.write_some(whole=True)
     assert [time - START for _, time, _ in read(path)] == list(range(100))
     assert [time - START for _, time, _ in written(recorder)] == list(range(120))
 
@@ -263,9 +263,9 @@ def test_the_rest_may_be_written_at_once(recorder):
     for k in range(500):
         recorder.keep('/joint_states', START + k, state(k))
     recorder.begin()
-    recorder.go_on(all_of_it=False)
+    recorder.write_some(whole=False)
     assert recorder.is_writing
-    recorder.go_on(all_of_it=True)
+    recorder.write_some(whole=True)
     assert not recorder.is_writing
     assert len(read(recorder.path)) == 500
 
@@ -287,7 +287,7 @@ for k in range(2000):
 times = [thread_time()]
 recorder.begin()
 while recorder.is_writing:
-    recorder.go_on(all_of_it=False)
+    recorder.write_some(whole=False)
     times.append(thread_time())
 print(max(b - a for a, b in zip(times, times[1:])))
 """
