@@ -1,4 +1,4 @@
-"""Launch files as tests see them: their arguments, what they would start, and running."""
+"""Launch files in tests: their arguments, the nodes that they start, and real runs."""
 
 import ast
 import os
@@ -14,7 +14,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 RUNNER = Path(__file__).parent / 'launch' / 'run_launch_file.py'
-PATIENCE = 60.0  # a loaded machine is slow [s]
+PATIENCE = 60.0  # deadline; a loaded machine is slow [s]
 
 needs_launch = pytest.mark.skipif(
     find_spec('launch_ros') is None,
@@ -38,7 +38,7 @@ def defaults(path):
 
 
 def import_launch():
-    """The packages, whose own deprecation warnings are not ours."""
+    """The packages, without their own deprecation warnings."""
     with warnings.catch_warnings():
         warnings.simplefilter('ignore')
         import launch
@@ -62,7 +62,7 @@ class Loaded:
         self.entities = list(self.unfold(source.get_launch_description(self.context).entities))
 
     def unfold(self, entities):
-        """Entities, and what becomes of them; nodes with the command line that they have there."""
+        """Entities and the entities that they expand to; nodes with their command line."""
         quiet = (self.launch_ros.actions.Node, self.launch.actions.RegisterEventHandler)
         for entity in entities:
             if isinstance(entity, self.launch_ros.actions.Node):
@@ -89,7 +89,7 @@ class Loaded:
 
 
 def told(harness, words):
-    """A real node that has been told these words: its name, its parameters, its way of naming topics."""
+    """A real node with this command line: its name, its parameters, its topic names."""
     import rclpy
 
     node = rclpy.create_node(
@@ -104,7 +104,7 @@ def told(harness, words):
 
 
 class Launch:
-    """A launch file in a process group of its own, which is what ^C reaches; it ends with the harness."""
+    """A launch file in a process group of its own, as ^C reaches it; it ends with the harness."""
 
     def __init__(self, harness, environment, path, **arguments):
         self._harness = harness
@@ -136,7 +136,7 @@ class Launch:
         os.killpg(self._process.pid, signal.SIGINT)
 
     def status(self):
-        """The exit status, once everything has ended of itself."""
+        """The exit status, once all processes have ended by themselves."""
         self.until(lambda: self._process.poll() is not None, 'the end of the launch')
         assert 'escalating' not in self.log
         with pytest.raises(ProcessLookupError):

@@ -1,4 +1,4 @@
-"""A harness, a robot and a context for each file that asks for them, in a domain of its own."""
+"""A harness, a robot and a context per test file, in a domain of their own."""
 
 import pytest
 import rclpy

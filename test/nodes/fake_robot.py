@@ -1,4 +1,4 @@
-"""A driver that says what a test wants: joint states at a steady rate, honest unless told otherwise."""
+"""A driver for tests: joint states at a steady rate, correct unless a test changes them."""
 
 import time
 from functools import cache
@@ -23,7 +23,7 @@ def time_message(seconds):
 
 
 class FakeRobot:
-    """Stands still at home and measures the torque of its weight; `say` is called once per period."""
+    """At rest at home; it measures its gravity torque. `say` is called once per period."""
 
     def __init__(self, harness, name='planar_2r', namespace='', rate=RATE):
         self.harness = harness
@@ -40,10 +40,10 @@ class FakeRobot:
         self._thread.start()
         harness.at_end(self._end)
 
-    # -- what it says ----------------------------------------------------------------------------------
+    # -- messages -------------------------------------------------------------------------------------
 
     def be_honest(self):
-        """At home, standing, and saying so."""
+        """At home and at rest, with correct messages."""
         self.q = self.model.home.copy()
         self.v = 0.0 * self.q
         self.effort = self.model.gravity_torque(self.q)
@@ -79,23 +79,23 @@ class FakeRobot:
             self.spoke = time.time()
 
     def says(self, turns=20):
-        """Wait until it has spoken a few more times."""
+        """Wait for some more periods."""
         wanted = self.turns + turns
         self.harness.until(lambda: self.turns >= wanted, f'{turns} turns of the robot')
 
     def hushes(self):
-        """Be silent from now on; when it last spoke, by time.time() [s]."""
+        """Publish nothing from now on; when the last message was sent, by time.time() [s]."""
         self.say = self.silent
         self.says(2)
         return self.spoke
 
     def leave(self):
-        """Vanish for good."""
+        """Stop and leave the ROS graph."""
         self._end()
         self._disconnect()
 
     def restart(self):
-        """Vanish from the graph and come back, as a driver does that crashed and was started again."""
+        """Leave the ROS graph and return, as a driver that crashed and was restarted."""
         self.hushes()
         self._disconnect()
         self._connect()
@@ -121,7 +121,7 @@ class FakeRobot:
         while not self._ended.is_set():
             self.say()
             self.turns += 1
-            due = max(due + self.period, time.monotonic())  # what is late is left out
+            due = max(due + self.period, time.monotonic())  # late periods are skipped
             time.sleep(max(0.0, due - time.monotonic()))
 
     def _end(self):

@@ -1,4 +1,4 @@
-"""Nodes as real processes in a ROS domain of their own, and this process's way of talking to them."""
+"""Nodes as real processes in a private ROS domain, with clients for their topics and services."""
 
 import fcntl
 import json
@@ -40,9 +40,9 @@ from std_msgs.msg import Float64MultiArray, String
 from std_srvs.srv import SetBool, Trigger
 
 BIN = Path(sys.executable).parent
-PATIENCE = 20.0  # for what has no promised time: a loaded machine is slow [s]
+PATIENCE = 20.0  # deadline of events without a promised time: a loaded machine is slow [s]
 POLL = 0.005  # [s]
-LINGER = 30.0  # for which a killed process stays in the graph of its domain [s]
+LINGER = 30.0  # time for which a killed process stays in the ROS graph [s]
 TAIL = 3000  # characters of a log that a failure shows
 
 TRANSITIONS = {'configure': 1, 'cleanup': 2, 'activate': 3, 'deactivate': 4}
@@ -52,11 +52,11 @@ NEWEST = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
 
 EPOCH = 1.0  # start of simulated time [s]
 
-Record = namedtuple('Record', 'sent number message')  # when its publisher wrote it [s], its count there
+Record = namedtuple('Record', 'sent number message')  # time of publication [s], sequence number
 
 
 def claim_domain():
-    """A ROS domain that no other harness on this machine uses or has just used, and the lock that says so."""
+    """A ROS domain that no other harness on this machine uses or has just used, and its lock."""
     for domain in random.SystemRandom().sample(range(1, 102), 101):
         path = Path(tempfile.gettempdir()) / f'krang_dynamics_domain_{domain}'
         with suppress(OSError):
@@ -74,14 +74,14 @@ def claim_domain():
 
 
 class Topic:
-    """All that was heard on a topic, in order."""
+    """All messages received on a topic, in order."""
 
     def __init__(self, harness, kind, name, qos=RELIABLE):
         self.records = []
         self._harness = harness
-        self._subscription = harness.node.create_subscription(kind, name, self._hear, qos)
+        self._subscription = harness.node.create_subscription(kind, name, self._receive, qos)
 
-    def _hear(self, message, info):
+    def _receive(self, message, info):
         self.records.append(
             Record(1e-9 * info['source_timestamp'], info['publication_sequence_number'], message)
         )
@@ -98,20 +98,20 @@ class Topic:
         return [record for record in list(self.records) if record.sent >= begin]
 
     def next(self, what='a message'):
-        """The first record that comes after now."""
+        """The first record that is received after now."""
         count = len(self)
         self._harness.until(lambda: len(self) > count, what)
         return self.records[count]
 
 
 class Harness:
-    """A private domain with an executor in a thread; whatever was started ends with it."""
+    """A private domain with an executor in a thread; all processes end with it."""
 
     def __init__(self):
         self.processes = []
 
     def __enter__(self):
-        self._handler = signal.signal(signal.SIGTERM, signal.default_int_handler)  # tidy up then, too
+        self._handler = signal.signal(signal.SIGTERM, signal.default_int_handler)  # clean up then as well
         self.domain, self._lock = claim_domain()
         self._logs = tempfile.TemporaryDirectory(prefix='krang_dynamics_')
         self.folder = Path(self._logs.name)
@@ -156,7 +156,7 @@ class Harness:
         node.destroy_node()
 
     def until(self, condition, what, patience=PATIENCE):
-        """Wait until a condition holds; its value. What is waited for, and the logs, if it never does."""
+        """Wait until a condition holds; its value. AssertionError with the logs where it never does."""
         deadline = time.monotonic() + patience
         while True:
             value = condition()
@@ -165,11 +165,11 @@ class Harness:
             if time.monotonic() > deadline:
                 logs = ''.join(f'\n--- {p.path}\n{p.log[-TAIL:]}' for p in self.processes)
                 what = what() if callable(what) else what
-                raise AssertionError(f'waited {patience:g} s in vain for {what}{logs}')
+                raise AssertionError(f'waited {patience:g} s without success for {what}{logs}')
             time.sleep(POLL)
 
     def client(self, kind, name):
-        """A client of a service; early ones are known to a node before it is asked."""
+        """A client of a service, created early so that the node discovers it before the first call."""
         if name not in self._clients:
             self._clients[name] = self.node.create_client(kind, name)
         return self._clients[name]
@@ -189,7 +189,7 @@ class Harness:
 
 
 class Process:
-    """One executable of the package with its parameters, its log, and what it says."""
+    """One executable of the package with its parameters, its log and its ~/state."""
 
     services: ClassVar = {'clear_fault': Trigger}
 
@@ -247,7 +247,7 @@ class Process:
         self.harness.until(lambda: not self.is_alive, f'the end of {self.path}', patience)
         return self.popen.returncode
 
-    # -- what it says of itself ------------------------------------------------------------------------
+    # -- ~/state --------------------------------------------------------------------------------------
 
     @property
     def state(self):
@@ -270,7 +270,7 @@ class Process:
         return self.state['fault']['reason']
 
     def faulted_at(self, begin):
-        """When it first told of a fault after a time of time.time() [s]."""
+        """When it first published a fault after a time of time.time() [s]."""
         return next(r.sent for r in self.states.since(begin) if json.loads(r.message.data)['fault'])
 
     def until_mode(self, *modes, patience=PATIENCE):
@@ -290,15 +290,15 @@ class Process:
         return self.ask('clear_fault')
 
     def until_cleared(self):
-        """Clear the fault as soon as it can be: a stop under way is not cut short."""
+        """Clear the fault as soon as the stop is over."""
         answers = []
 
         def cleared():
             answers.append(self.clear_fault())
             return answers[-1].success
 
-        self.harness.until(cleared, lambda: f'{self.path} to be cleared; it says: {answers[-1].message}')
-        self.harness.until(lambda: self.fault is None, f'{self.path} to say that its fault is gone')
+        self.harness.until(cleared, lambda: f'{self.path} to be cleared; it answers: {answers[-1].message}')
+        self.harness.until(lambda: self.fault is None, f'{self.path} to publish that its fault is cleared')
 
 
 class Controller(Process):
@@ -318,14 +318,14 @@ class Controller(Process):
     def __init__(self, harness, executable='torque_controller', namespace='', remap=(), **parameters):
         self.torques = Topic(harness, JointState, f'{namespace}/{executable}/torques')
         self.commands = Topic(harness, Float64MultiArray, f'{namespace}/effort_commands')
-        self.enabled_at = []  # when enable was asked for, by time.time() [s]
+        self.enabled_at = []  # when enable was requested, by time.time() [s]
         super().__init__(harness, executable, namespace, remap, **parameters)
 
     # -- lifecycle ------------------------------------------------------------------------------------
 
     def transition(self, name):
-        """Whether a lifecycle transition was made."""
-        # A node that has not yet found this client cannot answer, and a transition is not asked for twice.
+        """Request a lifecycle transition; whether it was made."""
+        # A node that has not yet discovered this client cannot answer, and a transition must not be repeated.
         self.harness.until(self._answers, f'{self.path} to answer')
         return self.ask('change_state', transition=Transition(id=TRANSITIONS[name])).success
 
@@ -359,11 +359,11 @@ class Controller(Process):
             answers.append(self.enable())
             return answers[-1].success
 
-        self.harness.until(enabled, lambda: f'{self.path} to be enabled; it says: {answers[-1].message}')
+        self.harness.until(enabled, lambda: f'{self.path} to be enabled; it answers: {answers[-1].message}')
         self.until_mode('active')
 
     def rest(self):
-        """Back to disabled without a fault, as a test wants to find it."""
+        """Disabled, without a fault."""
         self.enable(False)
         self.until_cleared()
         self.until_mode('disabled')
@@ -371,7 +371,7 @@ class Controller(Process):
     # -- parameters -----------------------------------------------------------------------------------
 
     def set(self, **parameters):
-        """Set parameters together; the result says whether, and why not."""
+        """Set parameters together; the result has the reason of a refusal."""
         messages = [Parameter(_dotted(k), value=v).to_parameter_msg() for k, v in parameters.items()]
         return self.ask('set_parameters_atomically', parameters=messages).result
 
@@ -388,7 +388,7 @@ class Controller(Process):
 
 
 class Guard(Process):
-    """The process in line between controller and driver; what it lets through."""
+    """The process between controller and driver, and the commands that it passes."""
 
     def __init__(self, harness, namespace='', **parameters):
         self.passed = Topic(harness, Float64MultiArray, f'{namespace}/guarded/effort_commands')

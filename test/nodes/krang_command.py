@@ -8,7 +8,7 @@ from nodes.harness import BIN
 
 
 class Command:
-    """Started with its arguments; killed with the harness, if it still runs."""
+    """Started with its arguments; killed at the end of the harness, if it still runs."""
 
     def __init__(self, harness, *arguments):
         self.path = f'krang {arguments[0]}'

@@ -1,4 +1,4 @@
-"""Judges all that a controller sends by P1, P2, P3, P5 and P9."""
+"""Checks all commands of a controller against P1, P2, P3, P5 and P9."""
 
 import json
 from itertools import pairwise
@@ -6,13 +6,13 @@ from itertools import pairwise
 import numpy as np
 
 ROUNDING = 1e-9  # N m
-JITTER = 0.05  # between what a node says of its mode and the last command of before [s]
-RESOLUTION = 1e-6  # of a stamp of our days as a double, and of two clocks [s]
+JITTER = 0.05  # between a change of mode in ~/state and the last command before it [s]
+RESOLUTION = 1e-6  # of a present stamp as a double, and between two clocks [s]
 RATE = 10.0  # default torque rate, in effort limits per second
 
 
 class Monitor:
-    """Knows a robot's limits from its own files; told of no others, it allows the largest."""
+    """The limits are those of the robot's files, unless a test sets lower ones."""
 
     def __init__(self, controller, model, command_joints=None):
         self.controller = controller
@@ -55,15 +55,15 @@ class Monitor:
         assert (np.abs(torque) <= self.effort + ROUNDING).all(), f'P2: {np.abs(torque).max(axis=0)} N m'
         latest = np.array([record.sent for record in records])
         stamps = np.array([_seconds(record.message.header.stamp) for record in records])
-        # A stamp ahead of the clock says nothing about when a torque was made.
+        # A stamp ahead of the clock does not bound the time of computation.
         earliest = np.where(stamps <= latest, stamps, -np.inf)
         earliest[1:] = np.maximum(earliest[1:], latest[:-1])
         self._check_rate(torque, earliest, latest)
 
     def _check_rate(self, torque, earliest, latest):
-        """P3 between any two: each was made before it was sent, and after its stamp and the one before.
+        """P3 between any two: each was computed before it was sent, and after its stamp and its predecessor.
 
-        How far torque has outrun the rate since it was furthest behind must be nothing.
+        The torque must never exceed the rate since any earlier command.
         """
         start = latest[0]
         for sign in (1.0, -1.0):
@@ -79,7 +79,7 @@ class Monitor:
         return [torques[a:b] for a, b in pairwise(cuts) if b > a]
 
     def _check_silence(self, torques):
-        """P5: nothing while it is disabled and nobody has asked for more."""
+        """P5: no command while disabled, before enable is requested."""
         states = [(r.sent, json.loads(r.message.data)['mode']) for r in list(self.controller.states.records)]
         changes = [*states, (np.inf, None)]
         for (begin, mode), (end, _) in pairwise(changes):

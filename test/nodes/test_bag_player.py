@@ -37,7 +37,7 @@ def test_a_bag_is_played_with_its_clock(ros, tmp_path):
     assert 0.45 < took < 2.0
 
 
-def test_a_player_does_not_mix_with_a_living_robot(ros, tmp_path):
+def test_a_replay_does_not_mix_with_a_real_robot(ros, tmp_path):
     path = record_model(tmp_path / 'bag', load_robot('planar_2r'), duration=0.5)
     ros.node.create_publisher(JointState, '/joint_states', 10)
     Topic(ros, JointState, '/joint_states')

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.processes
 COUNT = 1500  # fewer than the recorder can keep waiting
 DEEP = QoSProfile(depth=COUNT)
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
-CARELESS = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
+BEST_EFFORT = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
 
 
 @pytest.fixture
@@ -32,13 +32,13 @@ def joint_state(k):
 def test_nothing_is_lost_however_topics_are_published_and_whenever_they_begin(ros, tmp_path):
     states = ros.node.create_publisher(JointState, '/joint_states', DEEP)
     said = ros.node.create_publisher(String, '/torque_controller/state', LATCHED)
-    said.publish(String(data='said before anybody listened'))
+    said.publish(String(data='published before the recorder started'))
     ros.node.create_publisher(String, '/chatter', DEEP).publish(String(data='not asked for'))
     recorder = Command(ros, 'record', '--out', str(tmp_path / 'bag'))
     ros.until(lambda: states.get_subscription_count() and said.get_subscription_count(), 'the recorder')
     for k in range(COUNT):
         states.publish(joint_state(k))
-    late = ros.node.create_publisher(Bool, '/left/deadman', CARELESS)
+    late = ros.node.create_publisher(Bool, '/left/deadman', BEST_EFFORT)
     ros.until(late.get_subscription_count, 'the recorder to find a new topic')
     late.publish(Bool(data=True))
     once = ros.node.create_publisher(Bool, '/emergency_stop', 10)
@@ -52,7 +52,9 @@ def test_nothing_is_lost_however_topics_are_published_and_whenever_they_begin(ro
 
     bag = Bag(tmp_path / 'bag')
     assert [int(m.position[0]) for _, m in bag.read('/joint_states')] == list(range(COUNT + 1))
-    assert [m.data for _, m in bag.read('/torque_controller/state')] == ['said before anybody listened']
+    assert [m.data for _, m in bag.read('/torque_controller/state')] == [
+        'published before the recorder started'
+    ]
     assert [m.data for _, m in bag.read('/left/deadman')] == [True]
     assert [m.data for _, m in bag.read('/emergency_stop')] == [True]
     assert '/chatter' not in bag.topics

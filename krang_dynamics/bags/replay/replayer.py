@@ -106,8 +106,8 @@ class Replayer:
         self.result.comparison = self._comparison = Comparison(controller.drivers)
 
     def _has_simulated_time(self) -> bool:
-        if self._labels:  # the controller's time is then the node's clock
-            return self._labels[0].time == self._labels[0].clock
+        if self._labels:  # simulated: the controller's time is the node's clock, or a state ahead of it
+            return abs(self._labels[0].time - self._labels[0].clock) <= 1e9 * AHEAD
         return any(True for _ in self._bag.messages((CLOCK,)))
 
     def _configure(self, state: NodeState | None) -> None:
@@ -291,6 +291,7 @@ class Replayer:
         while self._steps and (self._take_inputs_of(self._steps[0]) or len(self._inputs) >= MOST_WAITING):
             step = self._steps.popleft()
             self._label = step.stamp
+            self._clock = max(self._clock, step.clock)
             index, self._made = self._made, self._made + 1
             self._step(step.time, step.clock, index, **self._requests_at(index))
 

@@ -1,4 +1,4 @@
-"""An executor that waits on one prebuilt wait set and takes messages straight from their handles."""
+"""An executor with one prebuilt wait set, which takes messages directly from their handles."""
 
 from collections.abc import Callable, Coroutine, Iterable
 from contextlib import ExitStack
@@ -23,7 +23,7 @@ ENDLESS = 100  # most messages per turn from a queue of unlimited depth
 MOST_BUSY_TURNS = 100  # in a row, after which events are served even if there is other work
 
 _rclpy: Any = rclpy_implementation
-_SERVED = {  # kinds of a wait set, in the order in which they are served, and their names in a node
+_SERVED = {  # kinds of a wait set in the order of service, and their names in a node
     'subscription': 'subscriptions',
     'client': 'clients',
     'service': 'services',
@@ -62,7 +62,7 @@ def drain(node: Node) -> None:
 
 
 class StaticExecutor(SingleThreadedExecutor):
-    """Serves in each turn all that is ready: messages first, in the order of their subscriptions.
+    """Serves in each cycle all that is ready: messages first, in the order of their subscriptions.
 
     Timers come later, so that a watchdog runs after all messages that have arrived. A turn takes at most as
     many messages as a queue is deep, so that no topic starves the others. If the internals of rclpy differ
@@ -74,7 +74,7 @@ class StaticExecutor(SingleThreadedExecutor):
         self._stale = False  # an entity was added or removed since the wait set was built
         self._idle: _Prebuilt | None = None  # None during a turn: a spin in a callback builds its own
         self._given_up = False
-        self._busy_turns = 0  # in a row
+        self._busy_turns = 0  # consecutive
         super().__init__(context=context)
         _probe()
         prebuilt = self._build()
@@ -186,7 +186,7 @@ class StaticExecutor(SingleThreadedExecutor):
                 return
             try:
                 taken = take(message_type, raw)
-            except TypeError as error:  # another signature: nothing was taken
+            except TypeError as error:  # another signature of rclpy: nothing was taken
                 self._give_up(error)
                 return
             if taken is None:
@@ -224,11 +224,11 @@ class StaticExecutor(SingleThreadedExecutor):
         return self._stale or self._idle is not None
 
     def _is_over(self, handle: Any) -> bool:
-        """Whether a callback of this turn has destroyed the handle, or ended the executor."""
+        """Whether a callback of this cycle has destroyed the handle, or shut the executor down."""
         return self._is_disturbed() and (self._is_shutdown or not self._context.ok() or not _is_alive(handle))
 
     def _take_due_timer(self, timer: Any) -> Any:
-        """A callback of this turn may have cancelled or reset the timer."""
+        """A callback of this cycle may have cancelled or reset the timer."""
         take: Callable[[Any], Any] = self._take_timer
         return take(timer) if timer.handle.is_timer_ready() else None
 
