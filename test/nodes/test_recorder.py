@@ -77,8 +77,8 @@ def test_named_topics_replace_the_default_and_no_bag_is_written_over(ros, tmp_pa
     assert again.log.count('\n') == 1
 
 
-def test_one_careless_publisher_makes_the_recorder_listen_carelessly():
-    both = compatible_qos([DEEP, CARELESS])
+def test_one_best_effort_publisher_makes_the_subscription_best_effort():
+    both = compatible_qos([DEEP, BEST_EFFORT])
     assert both.reliability == ReliabilityPolicy.BEST_EFFORT
     assert compatible_qos([DEEP, LATCHED]).reliability == ReliabilityPolicy.RELIABLE
     assert compatible_qos([DEEP, LATCHED]).durability == DurabilityPolicy.VOLATILE

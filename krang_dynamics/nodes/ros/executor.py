@@ -418,7 +418,7 @@ def _events_executor(context: Context, logger: Any) -> Executor:
 
 def _fallback(kind: str, error: Exception) -> str:
     return (
-        f"executor '{kind}' does not fit this rclpy ({type(error).__name__}: {error}); "
+        f"executor '{kind}' does not work with this rclpy ({type(error).__name__}: {error}); "
         "using rclpy's SingleThreadedExecutor instead, which is slower. "
         "Set executor to 'single' to silence this warning"
     )
