@@ -4,6 +4,8 @@ import os
 
 # Tests that start ROS nodes stay on this machine.
 os.environ['ROS_AUTOMATIC_DISCOVERY_RANGE'] = 'LOCALHOST'
+# Threads of BLAS would compete with the other worker, for matrices that are small.
+os.environ.setdefault('OPENBLAS_NUM_THREADS', '1')
 
 
 def pytest_collection_modifyitems(config, items):
