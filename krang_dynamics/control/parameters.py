@@ -170,6 +170,11 @@ PARAMETERS = (
 )  # fmt: skip
 
 
+def without_frames(rows: Iterable[Parameter]) -> list[Parameter]:
+    """The rows that apply to the robot as a whole."""
+    return [row for row in rows if FRAME not in row.name]
+
+
 def for_frames(rows: Iterable[Parameter], robot: Robot, given: Iterable[str]) -> list[Parameter]:
     """Rows with <frame>, for every end effector and for other frames that occur in a given name."""
     families = [row for row in rows if FRAME in row.name]

@@ -19,7 +19,7 @@ from ..arrays import array
 from ..bags.io.command_message import Stamp, answers
 from ..bags.io.joint_state_codec import JointStateWriter
 from ..control.builder import drivers_of, payloads_of, robot_of
-from ..control.parameters import Parameter, for_frames
+from ..control.parameters import Parameter, for_frames, without_frames
 from ..control.settings import Settings
 from ..errors import KrangError
 from ..robot.model import Robot
@@ -94,7 +94,7 @@ class SimulatorNode(NodeBase, Node):
         Node.__init__(self, 'simulator')
         self.begin_time()
         rows = SimulatorSettings.parameters()
-        own = [row for name, row in rows.items() if '<' not in name]
+        own = without_frames(rows.values())
         self.ros_parameters = RosParameters(self, [*own, *PROCESS_PARAMETERS])
         values = self.ros_parameters.values
         robot = robot_of(values, description_of(self, values['robot_description']))

@@ -22,7 +22,7 @@ from ..control import messages
 from ..control.builder import in_force, robot_of
 from ..control.controller import Outputs
 from ..control.node_state import NodeState
-from ..control.parameters import for_frames
+from ..control.parameters import for_frames, without_frames
 from ..control.session import PERIOD, Session
 from ..control.settings import Settings
 from ..control.startup_report import startup_report
@@ -58,8 +58,8 @@ class TorqueControllerNode(NodeBase, LifecycleNode):
         guard_transitions(self)
         load_entry_points()
         self._terms = terms  # fixed in some executables; None: the parameter
-        rows = Settings.parameters()
-        known = [row for row in rows.values() if '<' not in row.name and not (terms and row.name == 'terms')]
+        rows = without_frames(Settings.parameters().values())
+        known = [row for row in rows if not (terms and row.name == 'terms')]
         self.ros_parameters = RosParameters(self, [*known, *NODE_PARAMETERS])
         self._session: Session | None = None
         self._state = StateTopic(self)

@@ -21,7 +21,7 @@ from ..control.command_check import Command
 from ..control.guard import Guard, GuardInputs, GuardOutputs, GuardSettings
 from ..control.message_queue import StateCollector
 from ..control.node_state import NodeState
-from ..control.parameters import for_frames
+from ..control.parameters import for_frames, without_frames
 from ..errors import InputError, KrangError
 from ..safety.modes import Mode
 from .ros import qos
@@ -43,7 +43,7 @@ class TorqueGuardNode(NodeBase, Node):
 
     def __init__(self) -> None:
         Node.__init__(self, 'torque_guard')
-        rows = [row for row in GuardSettings.parameters().values() if '<' not in row.name]
+        rows = without_frames(GuardSettings.parameters().values())
         self.ros_parameters = RosParameters(self, [*rows, *PROCESS_PARAMETERS])
         self.begin_time()
         self._guard = self._new_guard()
