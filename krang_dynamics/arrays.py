@@ -64,3 +64,10 @@ def _numbers(shape: tuple[int, ...]) -> str:
     if not shape:
         return 'one number'
     return f'{" x ".join(map(str, shape))} numbers'
+
+
+def short_way(angle: Array, continuous: Mask) -> Array:
+    """Angles of continuous joints within [-pi, pi) [rad], other coordinates unchanged."""
+    if not continuous.any():
+        return angle
+    return np.where(continuous, np.remainder(angle + np.pi, 2 * np.pi) - np.pi, angle)

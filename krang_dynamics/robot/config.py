@@ -46,6 +46,7 @@ class JointConfig:
     driven: bool
     nominal_torque: float | None = None  # default effort limit [N m]; the URDF's effort is the peak
     effort_rate: float | None = None  # default rate limit [N m/s]; None: ten effort limits per second
+    following_error: float | None = None  # default limit [rad, m]; None: 0.2
     motor: MotorConfig = field(default_factory=MotorConfig)
     state: Literal['joint_states', 'imu', 'odom'] = 'joint_states'
 
@@ -54,6 +55,8 @@ class JointConfig:
             raise ConfigError(f'nominal_torque is {self.nominal_torque}; it must be positive')
         if self.effort_rate is not None and self.effort_rate <= 0:
             raise ConfigError(f'effort_rate is {self.effort_rate}; it must be positive')
+        if self.following_error is not None and self.following_error <= 0:
+            raise ConfigError(f'following_error is {self.following_error}; it must be positive')
 
 
 @dataclass(frozen=True)
@@ -125,10 +128,15 @@ class StopConfig:
     policy: str  # a name of safety/stop_policies.py
     time: float = 2.0
     blind_time: float = 0.5
+    limit: float = 60.0  # of a stop at the end of the process
 
     def __post_init__(self) -> None:
         if self.time <= 0 or self.blind_time <= 0:
             raise ConfigError(f'time {self.time} s and blind_time {self.blind_time} s must be positive')
+        if max(self.time, self.blind_time) > self.limit:
+            raise ConfigError(
+                f'time {self.time} s and blind_time {self.blind_time} s must not exceed limit {self.limit} s'
+            )
 
 
 @dataclass(frozen=True)
@@ -160,11 +168,12 @@ class RobotConfig:
     home: dict[str, float]  # [rad] or [m]
     stop: StopConfig
     end_effectors: tuple[str, ...]
-    actuators: tuple[ActuatorConfig, ...]
+    actuators: tuple[ActuatorConfig, ...] = ()  # if absent: one per driven joint, named like it
     command_unit: Unit = 'torque'
     gravity: Vector3 = (0.0, 0.0, -9.81)  # [m/s2] in the root link's axes
     rotor_inertia: bool = True  # whether N^2 J_m is part of A
     friction: FrictionConfig = field(default_factory=FrictionConfig)
+    locked: dict[str, float] = field(default_factory=dict)  # joints that are fixed there [rad] or [m]
     rolling: tuple[WheelConfig, ...] = ()
     imu: ImuConfig | None = None
     odom: OdomConfig | None = None

@@ -7,6 +7,7 @@ from ..errors import ConfigError, suggestion
 from .config import JointConfig, MotorConfig, RobotConfig
 from .motor import UNITS, driver_unit
 from .urdf import Urdf
+from .urdf_editing import ROUNDING
 
 
 def check(config: RobotConfig, urdf: Urdf, source: str) -> None:
@@ -49,9 +50,9 @@ def _check_home(config: RobotConfig, urdf: Urdf) -> None:
     for name in config.joints:
         if name not in config.home:
             raise ConfigError(f'home.{name} is missing; home needs every joint')
-        joint, value = urdf.joints[name], config.home[name]
-        if not joint.lower <= value <= joint.upper:
-            raise ConfigError(f'home.{name} is {value}, outside its limits {joint.lower} .. {joint.upper}')
+        (lower, upper, _), value = urdf.motion_limits(name), config.home[name]
+        if not lower - ROUNDING <= value <= upper + ROUNDING:
+            raise ConfigError(f'home.{name} is {value}, outside its limits {lower} .. {upper}')
 
 
 def _check_rolling(config: RobotConfig, urdf: Urdf) -> None:

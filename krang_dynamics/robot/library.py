@@ -1,15 +1,20 @@
 """Loading of robots by shipped name, robot file or URDF."""
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from ..errors import ConfigError, InputError, UnknownNameError, suggestion
-from .config import RobotConfig
+from .config import ActuatorConfig, RobotConfig
 from .consistency import check
 from .model import Robot, kinematic_model
 from .schema import build, read_yaml
 from .urdf import Joint, Urdf
+from .urdf_editing import lock_joints
+from .variant import without_joints
+
+MARGIN = 0.1  # between the default home and a joint limit [rad, m], at most a tenth of the range
 
 
 def robots() -> list[str]:
@@ -39,30 +44,33 @@ def load_robot(robot: str | Path, **overrides: Any) -> Robot:
 
 
 def from_urdf(urdf: Urdf, overrides: dict[str, Any]) -> Robot:
-    """A robot without a robot file: all joints driven in N m, friction from the URDF's <dynamics>.
+    """A robot without a robot file: all joints driven in N m, friction from the URDF's <dynamics>."""
+    if 'urdf' in overrides:
+        raise ConfigError(f'urdf: {urdf.source} is already a URDF; load {overrides["urdf"]!r} directly')
+    return _assemble({**default_entries(urdf), **overrides}, urdf, urdf.source)
+
+
+def default_entries(urdf: Urdf) -> dict[str, Any]:
+    """The entries of a robot file that fit a URDF alone.
 
     Joints are in Pinocchio's order, which avoids a permutation in every call.
     """
-    if 'urdf' in overrides:
-        raise ConfigError(f'urdf: {urdf.source} is already a URDF; load {overrides["urdf"]!r} directly')
     moving = [urdf.joints[name] for name in kinematic_model(urdf).names if name in urdf.joints]
     joints = [joint for joint in moving if joint.mimic is None]
     viscous, coulomb = _folded_friction(urdf, moving)
-    data = {
+    return {
         'name': urdf.name,
         'urdf': urdf.source,
         'joints': {joint.name: {'driven': True} for joint in joints},
-        'home': {joint.name: _nearest_to_zero(joint) for joint in joints},
+        'home': {joint.name: _default_home(urdf, joint.name) for joint in joints},
         'stop': {'policy': 'lower'},
         'end_effectors': urdf.leaves(),
-        'actuators': [{'name': joint.name, 'joint': joint.name} for joint in joints],
         'friction': {
             'viscous': viscous,
             'coulomb': coulomb,
             **({'sign': 'exact', 'fitted_with': 'exact'} if coulomb else {}),
         },
     }
-    return _assemble({**data, **overrides}, urdf, urdf.source)
 
 
 def share() -> Path:
@@ -105,6 +113,15 @@ def _read_robot_file(path: Path, extended_by: tuple[Path, ...] = ()) -> dict[str
 
 def _assemble(data: dict[str, Any], urdf: Urdf, source: str) -> Robot:
     config = build(RobotConfig, data, source)
+    if config.locked:
+        try:
+            urdf = lock_joints(urdf, config.locked)
+        except ConfigError as error:
+            raise ConfigError(f'{source}: {error}') from None
+        config = replace(without_joints(config, config.locked), locked={})
+    if 'actuators' not in data:
+        driven = [name for name, joint in config.joints.items() if joint.driven]
+        config = replace(config, actuators=tuple(ActuatorConfig(name, name) for name in driven))
     check(config, urdf, source)
     return Robot(config, urdf)
 
@@ -129,5 +146,8 @@ def _folded_friction(urdf: Urdf, moving: list[Joint]) -> tuple[dict[str, float],
     return viscous, coulomb
 
 
-def _nearest_to_zero(joint: Joint) -> float:
-    return min(max(0.0, joint.lower), joint.upper)
+def _default_home(urdf: Urdf, joint: str) -> float:
+    """The position nearest to 0 that is inside the limits by a margin [rad, m]."""
+    lower, upper, _ = urdf.motion_limits(joint)
+    margin = min(MARGIN, 0.1 * (upper - lower))
+    return min(max(0.0, lower + margin), upper - margin)

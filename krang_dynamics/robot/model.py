@@ -14,6 +14,7 @@ from .friction import Friction
 from .joint_map import JointMap
 from .motor import Motors
 from .payload import Payload
+from .plausibility import inertia_problems
 from .rolling import Rolling
 from .urdf import Urdf
 from .urdf_editing import kinematics_xml
@@ -30,6 +31,7 @@ class Robot:
     """
 
     def __init__(self, config: RobotConfig, urdf: Urdf, payloads: tuple[Payload, ...] = ()) -> None:
+        urdf.check_masses()
         self.config = config
         self.urdf = urdf
         self.payloads = payloads
@@ -304,10 +306,11 @@ class Robot:
     def _set_limits(self) -> None:
         limits = [self.urdf.motion_limits(name) for name in self.joint_names]
         self.lower, self.upper, self.velocity_limits = np.array(limits).T  # [rad, rad/s or m, m/s]
+        self.continuous = np.array([self.urdf.joints[n].type == 'continuous' for n in self.joint_names])
         efforts = [effort_limit(self.config.joints[n], self.urdf.joints[n].effort) for n in self.joint_names]
         self.effort_limits = np.array([effort for effort, _ in efforts])  # [N m]
         self.effort_sources = tuple(source for _, source in efforts)
-        for limit in (self.lower, self.upper, self.velocity_limits, self.effort_limits):
+        for limit in (self.lower, self.upper, self.velocity_limits, self.effort_limits, self.continuous):
             limit.flags.writeable = False
 
     def _attach(self, payload: Payload) -> None:
@@ -327,9 +330,11 @@ class Robot:
                 scale = np.sqrt(diagonal)
                 if np.linalg.eigvalsh(A / np.outer(scale, scale))[0] > 1e-14:
                     continue
+            moved = self.urdf.subtree(self.urdf.joints[joint].child)
+            problems = inertia_problems(self.urdf, moved) or ['check the inertias of the links that it moves']
             raise UrdfError(
-                f'{self.urdf.source}: the mass matrix is not positive definite; check the '
-                f'inertias that joint {joint!r} moves (krang info lists them), or give it a rotor inertia'
+                f'{self.urdf.source}: the mass matrix is not positive definite at joint {joint!r}; '
+                f'{problems[0]}; or give the joint a motor.rotor_inertia in a robot file'
             )
 
 

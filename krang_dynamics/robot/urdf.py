@@ -72,7 +72,6 @@ class Urdf:
         self.joints = {joint.name: joint for joint in self._unique('joint', self._read_joint)}
         self.root = self._check_tree()
         self._check_mimics()
-        self._check_masses()
 
     @classmethod
     def from_file(cls, path: Path) -> 'Urdf':
@@ -276,7 +275,7 @@ class Urdf:
 
     def _check_tree(self) -> str:
         if not self.links:
-            raise self._error('has no <link>, so it is not a robot description')
+            raise self._error('has no <link>, so it is not a robot description; expand its xacro file again')
         parent_joint: dict[str, str] = {}
         for joint in self.joints.values():
             if joint.child in parent_joint:
@@ -293,7 +292,9 @@ class Urdf:
         if ring:
             raise self._error(f'joints {", ".join(ring)} form a loop that is not connected to {roots[0]!r}')
         if not any(joint.moves for joint in self.joints.values()):
-            raise self._error('has no joint that moves')
+            raise self._error(
+                'has no joint that moves; a robot has a revolute, continuous or prismatic joint'
+            )
         return roots[0]
 
     def _check_mimics(self) -> None:
@@ -307,12 +308,13 @@ class Urdf:
                 path.append(leader)
                 joint = self.joints[leader]
 
-    def _check_masses(self) -> None:
+    def check_masses(self) -> None:
+        """UrdfError for the first joint that moves no mass."""
         for joint in self.joints.values():
             if joint.moves and not any(self.links[name].mass for name in self.subtree(joint.child)):
                 raise self._error(
                     f'joint {joint.name!r} moves links without mass ({joint.child!r} and beyond); '
-                    'give one of them an <inertial>, or make the joint fixed'
+                    'give one an <inertial>, or lock the joint in a robot file, which krang new writes'
                 )
 
 

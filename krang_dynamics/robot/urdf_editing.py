@@ -1,15 +1,18 @@
 """Editing and writing of URDF documents; urdf.py reads and checks them."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element, SubElement, TreeBuilder, XMLParser
 
 import numpy as np
+import pinocchio as pin
 
 from ..arrays import Array
+from ..errors import ConfigError, suggestion
 from .urdf import INERTIA_KEYS, Joint, Urdf
 
+ROUNDING = 1e-5  # tolerance of positions at a limit, which URDFs give to four or five digits [rad, m]
 LARGEST = 1e12  # written for an infinite limit, which URDF parsers do not read
 
 
@@ -62,6 +65,19 @@ class UrdfDocument:
         SubElement(joint, 'child', link=child)
         SubElement(joint, 'origin', xyz=_words(xyz))
 
+    def fix_joint(self, joint: Joint, position: float) -> None:
+        """Make a joint fixed at a position [rad, m]."""
+        element = self.joints[joint.name]
+        element.set('type', 'fixed')
+        for tag in ('origin', 'axis', 'limit', 'dynamics', 'mimic', 'safety_controller', 'calibration'):
+            _remove_children(element, tag)
+        rotation, xyz = pin.rpy.rpyToMatrix(*joint.rpy), joint.xyz
+        if joint.type == 'prismatic':
+            xyz = xyz + rotation @ joint.axis * position
+        else:
+            rotation = rotation @ pin.AngleAxis(position, joint.axis).toRotationMatrix()
+        SubElement(element, 'origin', xyz=_words(xyz), rpy=_words(pin.rpy.matrixToRpy(rotation)))
+
     def set_inertia(self, link: str, mass: float, com: Array, inertia: Array) -> None:
         """Mass [kg], centre of mass [m] and inertia at the centre of mass [kg m2], in the link's axes."""
         self.remove_inertia(link)
@@ -84,6 +100,33 @@ class UrdfDocument:
         _remove_children(element, 'dynamics')
         SubElement(element, 'dynamics', damping=repr(viscous), friction=repr(coulomb))
 
+    def shift_zero(self, joint: Joint, angle: float) -> None:
+        """Move the zero of a rotating joint to an angle [rad] of the old one."""
+        element = self.joints[joint.name]
+        _remove_children(element, 'origin')
+        rotation = pin.rpy.rpyToMatrix(joint.rpy) @ pin.AngleAxis(angle, joint.axis).toRotationMatrix()
+        rpy = pin.rpy.matrixToRpy(rotation)
+        SubElement(element, 'origin', xyz=_words(joint.xyz), rpy=_words(rpy))
+
+
+def lock_joints(urdf: Urdf, positions: Mapping[str, float]) -> Urdf:
+    """The URDF with joints fixed at positions [rad, m], and with them the joints that mimic them."""
+    leaders = [joint.name for joint in urdf.joints.values() if joint.moves and joint.mimic is None]
+    document = UrdfDocument(urdf.text)
+    for name, position in positions.items():
+        if name not in leaders:
+            raise ConfigError(
+                f'locked: {name!r} is not a joint that can be locked{suggestion(name, leaders)}'
+            )
+        lower, upper, _ = urdf.motion_limits(name)
+        if not lower - ROUNDING <= position <= upper + ROUNDING:
+            raise ConfigError(f'locked.{name} is {position}, outside its limits {lower} .. {upper}')
+    for joint in urdf.joints.values():
+        leader, multiplier, offset = urdf.leader(joint.name)
+        if leader in positions:
+            document.fix_joint(joint, multiplier * positions[leader] + offset)
+    return Urdf(document.text(), urdf.source)
+
 
 def kinematics_xml(urdf: Urdf) -> str:
     """The URDF that Pinocchio and MuJoCo read: inertias and joints only, one coordinate per joint.
@@ -95,7 +138,7 @@ def kinematics_xml(urdf: Urdf) -> str:
     robot = Element('robot', name=urdf.name)
     for link in urdf.links.values():
         element = SubElement(robot, 'link', name=link.name)
-        if link.mass:
+        if link.mass or link.inertia.any():
             element.append(_inertial(link.mass, link.com, link.inertia))
     for joint in urdf.joints.values():
         robot.append(_kinematic_joint(joint))
@@ -110,8 +153,9 @@ def _kinematic_joint(joint: Joint) -> Element:
     SubElement(element, 'origin', xyz=_words(joint.xyz), rpy=_words(joint.rpy))
     if joint.moves:
         SubElement(element, 'axis', xyz=_words(joint.axis))
-        # One turn is a useful range for tools that sample random configurations.
-        lower, upper = (-math.pi, math.pi) if is_continuous else (joint.lower, joint.upper)
+        # One turn is a useful range for tools that sample random configurations. MuJoCo warns of empty ones.
+        is_free = is_continuous or joint.lower == joint.upper
+        lower, upper = (-math.pi, math.pi) if is_free else (joint.lower, joint.upper)
         effort, velocity = min(joint.effort, LARGEST), min(joint.velocity, LARGEST)
         limits = {'lower': lower, 'upper': upper, 'effort': effort, 'velocity': velocity}
         SubElement(element, 'limit', {key: repr(value) for key, value in limits.items()})

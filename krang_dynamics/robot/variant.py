@@ -1,11 +1,16 @@
-"""A robot without a part of its tree, such as a hand that was not mounted."""
+"""A robot without some of its joints, such as those of a hand that was not mounted."""
 
+from collections.abc import Collection, Mapping
 from dataclasses import replace
+from typing import TypeVar
 
 from ..errors import KrangError, UnknownNameError
+from .config import RobotConfig
 from .model import Robot
 from .urdf import Urdf
 from .urdf_editing import UrdfDocument
+
+T = TypeVar('T')
 
 
 def without_subtree(robot: Robot, link: str) -> Robot:
@@ -20,25 +25,31 @@ def without_subtree(robot: Robot, link: str) -> Robot:
     return _rebuilt(robot, Urdf(document.text(), urdf.source))
 
 
+def without_joints(config: RobotConfig, names: Collection[str]) -> RobotConfig:
+    """The robot file without its entries on these joints."""
+    friction = config.friction
+    return replace(
+        config,
+        joints=_without(config.joints, names),
+        home=_without(config.home, names),
+        friction=replace(
+            friction, viscous=_without(friction.viscous, names), coulomb=_without(friction.coulomb, names)
+        ),
+        actuators=tuple(actuator for actuator in config.actuators if actuator.joint not in names),
+    )
+
+
 def _rebuilt(robot: Robot, urdf: Urdf) -> Robot:
     """The robot file's entries that a smaller URDF still has."""
-    config = robot.config
-    joints = {name: joint for name, joint in config.joints.items() if name in urdf.joints}
-    if not joints:
+    config = without_joints(robot.config, [name for name in robot.joint_names if name not in urdf.joints])
+    if not config.joints:
         raise KrangError('--remove-subtree: no joint is left')
     if any(wheel.link not in urdf.links for wheel in config.rolling):
         raise KrangError('--remove-subtree: it would remove a wheel that the robot rolls on')
-    friction = replace(
-        config.friction,
-        viscous={name: value for name, value in config.friction.viscous.items() if name in joints},
-        coulomb={name: value for name, value in config.friction.coulomb.items() if name in joints},
-    )
-    smaller = replace(
-        config,
-        joints=joints,
-        home={name: config.home[name] for name in joints},
-        friction=friction,
-        actuators=tuple(actuator for actuator in config.actuators if actuator.joint in joints),
-        end_effectors=tuple(f for f in config.end_effectors if f in urdf.links) or tuple(urdf.leaves()),
-    )
-    return Robot(smaller, urdf, tuple(p for p in robot.payloads if p.frame in urdf.links))
+    end_effectors = tuple(f for f in config.end_effectors if f in urdf.links) or tuple(urdf.leaves())
+    payloads = tuple(p for p in robot.payloads if p.frame in urdf.links)
+    return Robot(replace(config, end_effectors=end_effectors), urdf, payloads)
+
+
+def _without(values: Mapping[str, T], names: Collection[str]) -> dict[str, T]:
+    return {name: value for name, value in values.items() if name not in names}

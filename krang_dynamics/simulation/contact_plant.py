@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays import Array
+from ..errors import KrangError
 from ..robot.model import Robot
 from ..robot.urdf_editing import UrdfDocument, kinematics_xml
 from .ground import GRIP, caster, ground_level
@@ -77,6 +78,12 @@ def rolling_spec(robot: Robot, base: PlanarBase, timestep: float, position_limit
 
     Wheels are spheres, because the flat rim of a cylinder scrubs in turns.
     """
+    for joint in robot.urdf.joints.values():
+        if joint.mimic is not None:
+            raise KrangError(
+                f'joint {joint.name!r} mimics {joint.mimic.leader!r}, which the simulation of wheels on the '
+                'ground does not couple; use --engine pinocchio, or lock the joint in a robot file'
+            )
     document = UrdfDocument(kinematics_xml(robot.urdf))
     document.remove_links(base.removed_links)
     spec = mujoco_spec(robot, document.text(), timestep, position_limits)

@@ -44,7 +44,7 @@ def _caster_centre(robot: Robot, centres: Array) -> Array:
     if width < robot.config.rolling[0].radius:
         raise KrangError(
             f'{robot.name} would have to balance: its centre of mass is above the line through its wheels, '
-            'where one caster cannot keep it level; use PinocchioPlant'
+            'where one caster cannot keep it level; use --engine pinocchio'
         )
     return np.asarray(caster)
 

@@ -6,12 +6,16 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import Array
+from ..arrays import Array, Indices
 from ..errors import KrangError
 from ..robot.model import Robot
+from ..robot.plausibility import inertia_problems, plausible_inertia
+from ..robot.urdf_editing import UrdfDocument
 
 SMALLEST = 1e-12  # [kg], [kg m2]: MuJoCo rejects moving bodies with less
-HARD = (0.999, 0.9999, 0.001, 0.5, 2.0)  # solimp of constraints, as stiff as the solver tolerates
+TOLERANCE = 1e-5  # relative error of an inertia that is corrected without notice: rounding in URDFs
+HARDEST = 0.9999  # MuJoCo's largest impedance of a constraint
+HARD = (0.999, HARDEST, 0.001, 0.5, 2.0)  # solimp of constraints, as stiff as the solver tolerates
 
 
 def import_mujoco() -> ModuleType:
@@ -19,20 +23,17 @@ def import_mujoco() -> ModuleType:
     try:
         import mujoco
     except ImportError:
-        raise KrangError('MuJoCo is not installed; run `pip install mujoco`, or use PinocchioPlant') from None
+        raise KrangError('MuJoCo is not installed; pip install mujoco, or use --engine pinocchio') from None
     return mujoco
 
 
 def mujoco_spec(robot: Robot, urdf: str, timestep: float, position_limits: bool) -> Any:
-    """MjSpec of a URDF of the robot, with gravity, rotor inertia, payloads and optional end stops."""
-    for joint in robot.urdf.joints.values():
-        if joint.mimic is not None:
-            raise KrangError(
-                f'joint {joint.name!r} mimics {joint.mimic.leader!r}, which the MuJoCo plant does not '
-                'couple; use PinocchioPlant'
-            )
+    """MjSpec of a URDF of the robot, with gravity, rotor inertia, payloads and optional end stops.
+
+    Joints that mimic others are coupled to them by equality constraints.
+    """
     mujoco = import_mujoco()
-    spec = mujoco.MjSpec.from_string(urdf)
+    spec = mujoco.MjSpec.from_string(_with_rigid_parts(urdf, robot))
     spec.modelname = robot.name
     spec.compiler.fusestatic = False  # keep fixed links as bodies, so that they can be pushed
     spec.compiler.boundmass = spec.compiler.boundinertia = SMALLEST
@@ -41,13 +42,49 @@ def mujoco_spec(robot: Robot, urdf: str, timestep: float, position_limits: bool)
     # Plant reports a simulation that diverges; MuJoCo must not reset it.
     spec.option.disableflags |= mujoco.mjtDisableBit.mjDSBL_AUTORESET
     _set_joints(spec, robot, position_limits)
-    for payload in robot.payloads:
-        body = spec.body(payload.frame)
-        if body is None:  # on a link below the floating base
-            continue
-        inertia = payload.inertia[[0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]]
-        body.add_body(mass=payload.mass, ipos=payload.com, fullinertia=inertia, explicitinertial=True)
+    _couple_mimics(spec, robot, timestep)
     return spec
+
+
+def _with_rigid_parts(urdf: str, robot: Robot) -> str:
+    """The URDF with the inertia of each rigid part, payloads included, on the link that its joint moves.
+
+    MuJoCo refuses links whose own inertia is implausible, also where the part as a whole has a plausible one.
+    """
+    document = UrdfDocument(urdf)
+    for link in document.links:
+        document.remove_inertia(link)
+    for joint in robot.urdf.joints.values():
+        if not joint.moves or joint.child not in document.links:
+            continue
+        body = robot.model.inertias[robot.model.getJointId(joint.name)]
+        inertia, largest = plausible_inertia(body.inertia), np.abs(body.inertia).max()
+        if largest < SMALLEST:
+            inertia = np.zeros((3, 3))
+        elif np.abs(inertia - body.inertia).max() > TOLERANCE * largest:
+            problems = inertia_problems(robot.urdf, robot.urdf.rigid_part(joint.child))
+            raise KrangError(f'MuJoCo cannot build the robot: {"; ".join(problems)}')
+        if body.mass or inertia.any():
+            document.set_inertia(joint.child, body.mass, body.lever, inertia)
+    return document.text()
+
+
+def _couple_mimics(spec: Any, robot: Robot, timestep: float) -> None:
+    mujoco = import_mujoco()
+    for joint in robot.urdf.joints.values():
+        if joint.mimic is None:
+            continue
+        leader, multiplier, offset = robot.urdf.leader(joint.name)
+        spec.joint(joint.name).limited = False  # the limits of its leader include its own
+        equality = spec.add_equality(
+            type=mujoco.mjtEq.mjEQ_JOINT,
+            objtype=mujoco.mjtObj.mjOBJ_JOINT,
+            name1=joint.name,
+            name2=leader,
+            solref=(2 * timestep, 1.0),
+            solimp=(HARDEST, HARDEST, *HARD[2:]),  # the positions fit exactly, where HARD is softest
+        )
+        equality.data[:2] = offset, multiplier
 
 
 def _set_joints(spec: Any, robot: Robot, position_limits: bool) -> None:
@@ -71,9 +108,12 @@ class MujocoModel:
         except ValueError as error:
             raise KrangError(f'MuJoCo cannot build the robot: {error}') from error
         self.data = self._mujoco.MjData(self.model)
+        self.q, self.v = self.indices(joint_names)
+
+    def indices(self, joint_names: Sequence[str]) -> tuple[Indices, Indices]:
+        """Where joints are in qpos and in qvel."""
         joints = [self.model.joint(name).id for name in joint_names]
-        self.q = self.model.jnt_qposadr[joints]  # indices in qpos
-        self.v = self.model.jnt_dofadr[joints]  # indices in qvel
+        return self.model.jnt_qposadr[joints], self.model.jnt_dofadr[joints]
 
     def add_dry_friction(self, coulomb: Array) -> None:
         """MuJoCo's own stick-slip friction: F_c [N m] per joint, as stiff as the timestep allows."""

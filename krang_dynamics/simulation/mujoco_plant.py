@@ -23,20 +23,29 @@ class MujocoPlant(Plant):
     ) -> None:
         super().__init__(robot, friction, timestep)
         if robot.config.rolling:
-            raise KrangError(f'{robot.name} rolls on the ground; use ContactPlant, or PinocchioPlant')
+            raise KrangError(
+                f"{robot.name} rolls on the ground; use ContactPlant: make_plant(robot, 'mujoco')"
+            )
         self._mujoco = import_mujoco()
         spec = mujoco_spec(robot, kinematics_xml(robot.urdf), self._timestep, position_limits)
         self._engine = MujocoModel(spec, robot.joint_names)
+        # Mimic joints included, whose positions the leaders determine.
+        self._all_q, self._all_v = self._engine.indices(robot.model.names[1:])
         if self._is_dry:
             self._engine.add_dry_friction(self._friction.coulomb)
 
     def _advance(self, force: Array, h: float) -> None:
+        if self._is_stiff:
+            self._implicit_step(self._acceleration(self._q, self._v, force), h)
+            return
         self._q, self._v = rk4_step(lambda q, v: self._acceleration(q, v, force), self._q, self._v, h)
 
     def _acceleration(self, q: Array, v: Array, force: Array) -> Array:
         engine, mujoco = self._engine, self._mujoco
         model, data = engine.model, engine.data
-        data.qpos[engine.q], data.qvel[engine.v] = q, v
+        joint_map = self.robot.joint_map
+        data.qpos[self._all_q], data.qvel[self._all_v] = joint_map.position(q), joint_map.velocity(v)
+        data.qfrc_applied[:] = 0  # also of mimic joints
         data.qfrc_applied[engine.v] = force - self._drag(v)
         mujoco.mj_fwdPosition(model, data)
         engine.add_pushes(self._pushes)

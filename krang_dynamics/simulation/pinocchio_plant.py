@@ -31,8 +31,11 @@ class PinocchioPlant(Plant):
     def _advance(self, force: Array, h: float) -> None:
         if self._is_dry:
             force = force - self._dry_torque(force, h)
-        self._q, v = rk4_step(lambda q, v: self._acceleration(q, v, force), self._q, self._v, h)
-        self._v = self._rolling_part(v)
+        if self._is_stiff:
+            self._implicit_step(self._acceleration(self._q, self._v, force), h)
+        else:
+            self._q, self._v = rk4_step(lambda q, v: self._acceleration(q, v, force), self._q, self._v, h)
+        self._v = self._rolling_part(self._v)
 
     def _acceleration(self, q: Array, v: Array, force: Array) -> Array:
         force = force - self._drag(v)
@@ -60,8 +63,12 @@ class PinocchioPlant(Plant):
 
     def _dry_torque(self, force: Array, h: float) -> Array:
         n = self.robot.nv
-        response = np.asarray(np.linalg.inv(self.robot.saddle_matrix(self._q)))[:n, :n]
+        K = self.robot.saddle_matrix(self._q)
         a = self._acceleration(self._q, self._v, force)
+        if self._is_stiff:
+            a = self._damped(a, h)
+            K[:n, :n] += h * np.diag(self._friction.viscous)
+        response = np.asarray(np.linalg.inv(K))[:n, :n]
         return dry_friction_torque(self._v, a, response, self._friction.coulomb, h)
 
 

@@ -13,6 +13,8 @@ from ..robot.config import FrictionConfig
 from ..robot.friction import Friction
 from ..robot.model import Robot
 
+STIFF = 1.0  # decay per step above which Runge-Kutta is inaccurate; above 2.8 it is unstable
+
 
 class Plant(ABC):
     """A moving robot: q [rad, m] and v [rad/s, m/s] over robot.joint_names, time [s].
@@ -29,9 +31,15 @@ class Plant(ABC):
         self._friction = robot.friction if friction else Friction(FrictionConfig(), robot.joint_names)
         self._is_dry = self._friction.sign == 'exact' and bool(self._friction.coulomb.any())
         self._timestep = _duration('timestep', timestep)
+        self._is_stiff = _decay(robot, self._friction) * self._timestep > STIFF
         self._E = robot.actuation_matrix()
         self._q, self._v = robot.home, np.zeros(robot.nv)
         self._pushes: dict[str, Array] = {}
+
+    @property
+    def has_stiff_friction(self) -> bool:
+        """Whether dry friction acts on joints whose viscous friction stops them within a step."""
+        return self._is_stiff and self._is_dry
 
     @property
     def q(self) -> Array:
@@ -68,17 +76,35 @@ class Plant(ABC):
         self.time += dt
         if not isfinite(self._q.dot(self._q) + self._v.dot(self._v)):
             raise KrangError(
-                f'the simulation of {self.robot.name} diverged before {self.time:.3f} s; reset it, and use '
-                'smaller torques or a smaller timestep'
+                f'the simulation of {self.robot.name} diverged before {self.time:.3f} s; start it again '
+                'with lower gains or torques, or at a higher rate: krang sim ROBOT --ros-args -p rate:=5000.0'
             )
 
     def _drag(self, v: Array) -> Array:
         """The part of friction that is a smooth function of v [N m]: all of it unless the sign is exact."""
         return self._friction.viscous * v if self._is_dry else self._friction.torque(v)
 
+    def _implicit_step(self, a: Array, h: float) -> None:
+        """q and v after h [s] by Euler's method, implicit in viscous friction, from the acceleration."""
+        self._v = self._v + h * self._damped(a, h)
+        self._q = self._q + h * self._v
+
+    def _damped(self, a: Array, h: float) -> Array:
+        """The acceleration if viscous friction acts at the speed after h [s]: (A + h F_v) a' = A a."""
+        K, n = self.robot.saddle_matrix(self._q), self.robot.nv
+        right = K[:, :n] @ a
+        K[:n, :n] += h * np.diag(self._friction.viscous)
+        return np.asarray(np.linalg.solve(K, right)[:n])
+
     @abstractmethod
     def _advance(self, force: Array, h: float) -> None:
         """Integrate q and v over h [s] under a generalised force of the motors [N m] over all joints."""
+
+
+def _decay(robot: Robot, friction: Friction) -> float:
+    """The fastest decay of a speed by viscous friction at home [1/s]."""
+    F = np.sqrt(friction.viscous)
+    return float(np.linalg.eigvalsh(F[:, None] * np.linalg.inv(robot.mass_matrix(robot.home)) * F)[-1])
 
 
 def rk4_step(

@@ -66,6 +66,7 @@ class SimulatedRobot:
         self._push: tuple[str, Array, float] | None = None  # frame, wrench, and when it ends [s]
         self._wall: Wall | None = None
         self._touched: set[str] = set()  # frames with a wrench in the last step
+        self.is_held = False  # by brakes, which prevent all motion
 
     @property
     def time(self) -> float:
@@ -86,6 +87,21 @@ class SimulatedRobot:
         self._command = self._holding(q)
         self._time_before = 0.0
 
+    def reset(self, q: Array) -> None:
+        """Move to q [rad] at rest, held, without a push; time continues."""
+        now = self.time
+        self._plant.reset(q, np.zeros(self.robot.nv))
+        self._time_before, self._push = now, None
+        self.hold()
+
+    def hold(self) -> None:
+        """Engage brakes until the next command; the drivers then give the torque of gravity."""
+        now, q = self.time, self._plant.q
+        self._plant.reset(q, np.zeros(self.robot.nv))
+        self._time_before = now
+        self._command = self._holding(q)
+        self.is_held = True
+
     def _holding(self, q: Array) -> Array:
         return self.drivers.command(self.robot.gravity_torque(q), np.zeros(self.robot.nv))
 
@@ -94,6 +110,7 @@ class SimulatedRobot:
     def receive_command(self, command: Array) -> None:
         """Set the command of the drivers, which they hold until the next one."""
         self._command = array('command', command, (len(self.drivers.names),)).copy()
+        self.is_held = False
 
     def push(self, frame: str, wrench: Array, duration: float = inf) -> None:
         """Apply (force [N], moment [N m]) to a frame, world axes, for a time [s]; replaces the last push."""
@@ -129,7 +146,10 @@ class SimulatedRobot:
     # -- one period ------------------------------------------------------------------------------------
 
     def step(self) -> None:
-        """Advance by one period under the command that the drivers hold."""
+        """Advance by one period under the command that the drivers hold, or under brakes."""
+        if self.is_held:
+            self._time_before += self.period
+            return
         touched = {*([self._push[0]] if self._push else []), *([self._wall.frame] if self._wall else [])}
         for frame in touched | self._touched:
             self._plant.push(frame, self.external_wrench(frame))

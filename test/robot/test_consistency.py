@@ -124,7 +124,7 @@ BAD_FILES = {
     'python object': [('name: mine', 'name: !!python/object/apply:os.getcwd []'), 'YAML'],
     'two documents': [('rolling: []', '---'), 'YAML'],
 }
-REQUIRED = ['name', 'urdf', 'joints', 'home', 'stop', 'end_effectors', 'actuators']
+REQUIRED = ['name', 'urdf', 'joints', 'home', 'stop', 'end_effectors']
 
 
 def test_sound_robot_file_loads(robot_file):

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from robot.bad_input import ANYTHING, ARM, RANDOM, ROBOT_FILE, campaign, load_or_refuse, outcome, refusal
-from robot.urdf_text import EXACT, PENDULUM, dynamics, joint, urdf
+from robot.urdf_text import BALL, BOB, EXACT, PENDULUM, dynamics, joint, link, mimic, urdf
 
 import krang_dynamics as kd
 from krang_dynamics.robot import library
@@ -196,3 +196,80 @@ def test_a_shipped_robot_is_two_data_files(tmp_path, monkeypatch):
     assert kd.robots() == ['mine']
     robot = kd.load_robot('mine')
     assert report(robot).startswith('mine: an arm')
+
+
+# -- defaults and locked joints -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ('limits', 'home'),
+    [
+        ('lower="0" upper="2"', 0.1),
+        ('lower="-2" upper="0"', -0.1),
+        ('lower="0" upper="0.04"', 0.004),
+        ('lower="-1" upper="1"', 0.0),
+        ('lower="0.5" upper="0.5"', 0.5),
+    ],
+)
+def test_default_home_is_inside_the_limits_by_a_margin(limits, home):
+    hinge = joint('swing', 'revolute', 'base', 'rod').replace('lower="-10" upper="10"', limits)
+    robot = kd.load_robot(urdf(*PENDULUM, hinge))
+    np.testing.assert_allclose(robot.home, [home], **EXACT)
+    assert robot.lower[0] <= robot.home[0] <= robot.upper[0]
+
+
+def test_a_home_at_a_limit_tolerates_round_off():
+    assert kd.load_robot(ARM, home={'shoulder': 2.000004, 'elbow': 0.0}).home[0] == 2.000004
+    assert 'outside' in refusal(kd.load_robot, ARM, home={'shoulder': 2.0001, 'elbow': 0.0})
+
+
+def test_without_actuators_every_driven_joint_has_one_driver(tmp_path):
+    (tmp_path / 'arm.urdf').write_text(ARM)
+    (tmp_path / 'mine.yaml').write_text(ROBOT_FILE.partition('actuators:')[0])
+    robot = kd.load_robot(tmp_path / 'mine.yaml')
+    assert [(a.name, a.joint, a.sign, a.share) for a in robot.config.actuators] == [
+        ('shoulder', 'shoulder', 1, 1.0)
+    ]
+
+
+@pytest.mark.parametrize('kind', ['revolute', 'continuous', 'prismatic'])
+def test_a_locked_joint_is_part_of_the_link_that_carries_it(kind, rng):
+    text = urdf(
+        link('base'), link('a', BALL), link('b', BOB), link('c', BALL), link('d', BOB),
+        joint('lead', kind, 'a', 'b', xyz=(0.1, 0.2, 0.3), rpy=(0.3, -0.4, 0.5), axis=(0.6, 0, 0.8)),
+        joint('follow', 'revolute', 'b', 'c', mimic('lead', -0.5, 0.2), axis=(0, 1, 0), rpy=(0.1, 0.2, 0.3)),
+        joint('first', 'revolute', 'base', 'a', axis=(0, 1, 0)),
+        joint('last', 'revolute', 'c', 'd', axis=(1, 0, 0), xyz=(0, 0.4, 0)),
+    )  # fmt: skip
+    free, locked = kd.load_robot(text), kd.load_robot(text, locked={'lead': 0.7})
+    assert locked.joint_names == ('first', 'last')
+    kept = [free.joint_names.index(name) for name in locked.joint_names]
+    full = np.zeros((3, free.nv))
+    full[:, kept] = state = rng.uniform(-1, 1, (3, 2))
+    full[0, free.joint_names.index('lead')] = 0.7
+    np.testing.assert_allclose(locked.inverse_dynamics(*state), free.inverse_dynamics(*full)[kept], **EXACT)
+    np.testing.assert_allclose(locked.frame_pose(state[0], 'd'), free.frame_pose(full[0], 'd'), **EXACT)
+
+
+def test_entries_on_a_locked_joint_are_dropped(tmp_path):
+    path = tmp_path / 'mine.yaml'
+    path.write_text('extends: anthropomorphic\nlocked: {joint_5: 0.2, joint_6: 0.4}\n')
+    robot, whole = kd.load_robot(path), kd.load_robot('anthropomorphic')
+    assert robot.joint_names == whole.joint_names[:4]
+    np.testing.assert_allclose(
+        robot.gravity_torque(robot.home), whole.gravity_torque(whole.home)[:4], **EXACT
+    )
+
+
+@pytest.mark.parametrize(
+    ('locked', 'words'),
+    [
+        ({'sholder': 0}, "did you mean 'shoulder'"),
+        ({'weld': 0}, "'weld' is not a joint that can be locked"),
+        ({'shoulder': 3}, 'locked.shoulder is 3.0, outside its limits -1.0 .. 2.0'),
+        ({'shoulder': 'home'}, 'locked.shoulder is str'),
+        ({'shoulder': 0, 'elbow': 0}, 'no joint that moves'),
+    ],
+)
+def test_a_wrong_lock_is_refused_by_name(locked, words):
+    assert words in refusal(kd.load_robot, ARM, locked=locked)

@@ -12,7 +12,7 @@ from krang_dynamics.simulation.contact_plant import rolling_spec
 from krang_dynamics.simulation.ground import CASTER_SHARE, GRIP
 from krang_dynamics.simulation.planar_base import PlanarBase
 
-mujoco = pytest.importorskip('mujoco')
+mujoco = pytest.importorskip('mujoco', reason='mujoco is not installed')
 
 ROBOT = kd.load_robot('otbot')
 OMEGA = 0.3  # [rad/s] of the published circle x = sin 0.3 t, y = cos 0.3 t - 1, alpha = 0

@@ -1,5 +1,6 @@
 """Robots as MuJoCo reads them: foreign URDFs, payloads, refusals."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -10,9 +11,9 @@ from simulation.driving import drive, free
 from tools import assert_close, states
 
 import krang_dynamics as kd
-from krang_dynamics.simulation import MujocoPlant, PinocchioPlant
+from krang_dynamics.simulation import MujocoPlant, PinocchioPlant, choose_engine
 
-mujoco = pytest.importorskip('mujoco')
+mujoco = pytest.importorskip('mujoco', reason='mujoco is not installed')
 
 INERTIA = '<inertia ixx="0.02" iyy="0.03" izz="0.04" ixy="0.001" ixz="0" iyz="-0.002"/>'
 LIMIT = '<limit lower="-5" upper="5" effort="100" velocity="10"/>'
@@ -56,21 +57,43 @@ def test_given_another_gravity_and_payloads_then_both_engines_agree():
     assert fall_apart(robot) < 1e-7
 
 
-def test_given_a_mimic_joint_then_it_is_refused_by_name():
+def with_follower(mimic):
     follower = (
         '<joint name="follower" type="revolute"><parent link="camera"/><child link="finger"/>'
-        f'<axis xyz="0 0 1"/>{LIMIT}<mimic joint="spin"/></joint>'
+        f'<axis xyz="0 0.6 0.8"/>{LIMIT}{mimic}</joint>'
         f'<link name="finger"><inertial><mass value="1"/>{INERTIA}</inertial></link></robot>'
     )
-    robot = kd.load_robot(FOREIGN.replace('</robot>', follower))
-    with pytest.raises(kd.KrangError, match="'follower' mimics 'spin'"):
-        MujocoPlant(robot)
+    return kd.load_robot(FOREIGN.replace('</robot>', follower))
 
 
-def test_given_an_inertia_that_no_body_has_then_mujoco_says_so():
-    robot = kd.load_robot(FOREIGN.replace('izz="0.04"', 'izz="4"'))
-    with pytest.raises(kd.KrangError, match='MuJoCo cannot build'):
-        MujocoPlant(robot)
+@pytest.mark.parametrize('mimic', ['', ' multiplier="-1.5" offset="0.3"', ' multiplier="0"'])
+def test_given_a_mimic_joint_then_both_engines_agree(mimic):
+    robot = with_follower(f'<mimic joint="spin"{mimic}/>')
+    assert robot.joint_names == ('lift', 'spin')
+    assert fall_apart(robot, np.array([1.0, 2, -3, 0.1, 0.2, -0.1]), 'finger') < 1e-4
+
+
+def test_given_an_inertia_that_no_body_has_then_the_link_is_named_with_a_remedy():
+    text = FOREIGN.replace('izz="0.04"', 'izz="4"')
+    with pytest.raises(kd.KrangError, match='MuJoCo cannot build the robot: link turned') as caught:
+        MujocoPlant(kd.load_robot(text))
+    proposal = re.search('<inertia .*?/>', str(caught.value))[0]
+    mended = re.sub(r'(rpy="0.5 0.6 0.7")(.*?)<inertia .*?/>', rf'rpy="0 0 0"\2{proposal}', text)
+    assert mended != text
+    MujocoPlant(kd.load_robot(mended))
+
+
+def test_given_an_implausible_link_in_a_plausible_part_then_both_engines_agree():
+    point = '<inertia ixx="1e-6" iyy="1e-6" izz="9e-6" ixy="0" ixz="0" iyz="0"/>'
+    camera = f'<link name="camera"><inertial><mass value="0.01"/>{point}</inertial></link>'
+    assert fall_apart(kd.load_robot(FOREIGN.replace('<link name="camera"/>', camera))) < 1e-8
+
+
+def test_the_engine_is_mujoco_unless_it_cannot_simulate_the_robot():
+    assert choose_engine(kd.load_robot(FOREIGN)) == ('mujoco', '')
+    engine, reason = choose_engine(kd.load_robot(FOREIGN.replace('izz="0.04"', 'izz="4"')))
+    assert engine == 'pinocchio'
+    assert 'link turned' in reason
 
 
 def test_without_mujoco_the_exact_plant_works_and_the_other_says_what_to_install():

@@ -7,7 +7,7 @@ from simulation.driving import drive, free, one_joint
 import krang_dynamics as kd
 from krang_dynamics.simulation import MujocoPlant, PinocchioPlant
 
-pytest.importorskip('mujoco')
+pytest.importorskip('mujoco', reason='mujoco is not installed')
 
 
 def run_both(robot, torque, seconds, q=None, **options):

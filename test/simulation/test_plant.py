@@ -2,13 +2,20 @@
 
 import numpy as np
 import pytest
-from simulation.driving import drive, free
+from simulation.driving import drive, free, one_joint
 
 import krang_dynamics as kd
-from krang_dynamics.simulation import ENGINES, ContactPlant, MujocoPlant, PinocchioPlant, make_plant
+from krang_dynamics.simulation import (
+    ENGINES,
+    ContactPlant,
+    MujocoPlant,
+    PinocchioPlant,
+    choose_engine,
+    make_plant,
+)
 from krang_dynamics.simulation.plant import rk4_step
 
-pytest.importorskip('mujoco')
+pytest.importorskip('mujoco', reason='mujoco is not installed')
 HARD_PUSH = np.array([3.0, 0, 4.0, 0, 1.0, 0])
 
 
@@ -148,3 +155,25 @@ def test_given_a_damped_swing_then_the_velocity_of_every_stage_counts():
     for _ in range(100):
         q, v = rk4_step(lambda q, v: -3 * v, q, v, 0.01)
     np.testing.assert_allclose([q[0], v[0]], [(1 - np.exp(-3)) / 3, np.exp(-3)], atol=1e-8)
+
+
+@pytest.mark.parametrize('engine', ENGINES)
+def test_given_friction_that_stops_a_light_joint_within_a_step_then_the_motion_is_stable(engine):
+    if engine == 'mujoco':
+        pytest.importorskip('mujoco', reason='mujoco is not installed')
+    robot = kd.load_robot(one_joint(inertia=1e-4, damping=5.0))
+    plant = kd.make_plant(robot, engine)
+    plant.reset([0.0], [10.0])
+    drive(plant, lambda time, plant: [1.0], 1.0)
+    assert plant.v[0] == pytest.approx(1.0 / 5.0, rel=1e-6)
+    assert plant.q[0] == pytest.approx(0.2, abs=0.002)
+
+
+def test_given_dry_friction_on_a_light_stiff_joint_then_it_sticks_and_pinocchio_is_chosen():
+    robot = kd.load_robot(one_joint(inertia=1e-5, damping=5.0, friction=1.0))
+    plant = kd.make_plant(robot, 'pinocchio')
+    drive(plant, lambda time, plant: [0.9], 0.2)
+    assert plant.q[0] == pytest.approx(0.0, abs=1e-9)
+    drive(plant, lambda time, plant: [1.5], 0.5)
+    assert plant.v[0] == pytest.approx(0.5 / 5.0, rel=1e-6)
+    assert choose_engine(robot)[0] == 'pinocchio'

@@ -58,6 +58,39 @@ def test_before_any_command_it_is_held_where_it_stands(engine):
     np.testing.assert_allclose(simulated.q, [0.3, -0.4], atol=1e-6)
 
 
+@pytest.mark.parametrize('engine', ['pinocchio', 'mujoco'])
+def test_brakes_hold_it_until_the_next_command_while_time_goes_on(engine):
+    simulated = simulated_robot(engine=engine)
+    simulated.receive_command(np.zeros(2))
+    run(simulated, 0.2)
+    q, now = simulated.q, simulated.time
+    assert np.abs(simulated.v).max() > 0.1
+    simulated.hold()
+    simulated.push('tip', HARD)
+    run(simulated, 0.1)
+    assert np.array_equal(simulated.q, q)
+    assert not simulated.v.any()
+    assert simulated.time == pytest.approx(now + 0.1)
+    np.testing.assert_allclose(simulated.effort(), simulated.robot.gravity_torque(q))
+    simulated.end_push()
+    simulated.receive_command(np.zeros(2))
+    run(simulated, 0.1)
+    assert np.abs(simulated.q - q).max() > 0.01
+
+
+def test_a_reset_brings_it_home_at_rest_and_held_and_time_goes_on(simulated):
+    simulated.receive_command(np.zeros(2))
+    simulated.push('tip', HARD)
+    run(simulated, 0.5)
+    now = simulated.time
+    simulated.reset(simulated.robot.home)
+    assert simulated.time == now
+    run(simulated, 0.1)
+    assert np.array_equal(simulated.q, simulated.robot.home)
+    assert not simulated.v.any()
+    assert simulated.time == pytest.approx(now + 0.1)
+
+
 def test_drivers_hold_the_last_command(simulated):
     robot, u = simulated.robot, np.array([40.0, 12.0])
     simulated.receive_command(u)

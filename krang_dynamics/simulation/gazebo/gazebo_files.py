@@ -9,14 +9,22 @@ import numpy as np
 import pinocchio as pin
 import yaml
 
+from ...control.gains import delay_margin
 from ...robot.config import ActuatorConfig
 from ...robot.model import Robot
 from ...robot.schema import to_yaml
+from ...robot.urdf import Urdf
+from ...robot.urdf_editing import UrdfDocument
 from ..planar_base import PlanarBase
 from .gazebo_model import gazebo_urdf, viscous_friction
 from .gazebo_world import STEP, gazebo_world
 
 DELAY = 3  # from a state to the torque computed from it [steps of Gazebo]
+LONGEST_DELAY = 0.03  # the same on a busy machine, where Gazebo does not wait for commands [s]
+FOLLOWING_ERROR = 0.4  # [rad, m], with the low bandwidth that this delay allows
+TURN = np.linspace(-np.pi, np.pi, 721)  # [rad]
+# Timeouts [s] that a simulator on a busy machine can keep.
+STATE_TIMEOUT, SILENCE = 0.4, 0.2
 
 
 @dataclass(frozen=True)
@@ -50,6 +58,7 @@ def write_gazebo_files(
     robot: Robot, folder: Path, namespace: str = '', wheels_locked: bool = False
 ) -> GazeboSetup:
     """Write the files for Gazebo, ros2_control and the nodes; topics are in `namespace`."""
+    robot = hanging(robot)
     joints = effort_joints(robot, wheels_locked)
     prefix = '/' + namespace.strip('/') if namespace.strip('/') else ''
     folder.mkdir(parents=True, exist_ok=True)
@@ -95,14 +104,46 @@ def gazebo_robot_file(robot: Robot, urdf: str) -> str:
     return to_yaml(config)
 
 
+def hanging(robot: Robot) -> Robot:
+    """The robot with the zero of its passive revolving joints where they hang.
+
+    gz_ros2_control sets the initial position of commanded joints only; all others start at zero.
+    """
+    document, home = UrdfDocument(robot.urdf.text), dict(robot.config.home)
+    free = robot.continuous & ~np.isin(robot.joint_names, robot.actuated_joint_names)
+    for i in np.flatnonzero(free) if not robot.config.rolling else ():
+        name, poses = robot.joint_names[i], np.tile(robot.home, (TURN.size, 1))
+        poses[:, i] = TURN
+        lowest = float(TURN[np.argmin([robot.potential_energy(q) for q in poses])])
+        document.shift_zero(robot.urdf.joints[name], lowest)
+        home[name] = float(np.remainder(home[name] - lowest, 2 * np.pi))
+    config = replace(robot.config, home=home)
+    return Robot(config, Urdf(document.text(), robot.urdf.source)) if free.any() else robot
+
+
 def nodes_yaml(robot: Robot, joints: Sequence[str], wheels_locked: bool) -> str:
     """Parameters of torque_controller and torque_guard for Gazebo."""
-    common = {'command_unit': 'torque', 'command_joints': list(joints), 'wheels_locked': wheels_locked}
-    # Gazebo releases the joints at the first torque command, so the controller must start by itself.
-    controller = {**common, 'auto_enable': True}
-    if robot.rotor_inertia().any():
-        controller['gains.bandwidth'] = rotorless_bandwidth(robot)
-    return _parameters(torque_controller=controller, torque_guard=common)
+    common = {
+        'command_unit': 'torque',
+        'command_joints': list(joints),
+        'wheels_locked': wheels_locked,
+        'state_timeout': STATE_TIMEOUT,
+    }
+    # Gazebo holds the joints until torques flow, so the controller must start by itself.
+    controller = {
+        **common,
+        'auto_enable': True,
+        'gains.bandwidth': bandwidth(robot),
+        'limits.following_error': FOLLOWING_ERROR,
+    }
+    return _parameters(torque_controller=controller, torque_guard={**common, 'silence': SILENCE})
+
+
+def bandwidth(robot: Robot) -> float:
+    """Bandwidth [rad/s] of computed torque with half of the delay margin at LONGEST_DELAY."""
+    margin = float(delay_margin(np.ones(1), np.full(1, 2.0))[0])  # in 1 / bandwidth
+    late = 0.5 * margin / LONGEST_DELAY
+    return min(late, rotorless_bandwidth(robot)) if robot.rotor_inertia().any() else late
 
 
 def rotorless_bandwidth(robot: Robot) -> float:

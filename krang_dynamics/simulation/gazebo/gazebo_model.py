@@ -47,7 +47,7 @@ def _check_support(document: UrdfDocument, robot: Robot) -> None:
         if joint.mimic is not None:
             raise KrangError(
                 f'joint {name!r} mimics {joint.mimic.leader!r}, which Gazebo does not couple by forces; '
-                'use PinocchioPlant'
+                'lock it in a robot file (locked:), or use krang sim'
             )
         body = robot.urdf.rigid_part(joint.child)
         if joint.moves and not any(robot.urdf.links[link].mass for link in body):

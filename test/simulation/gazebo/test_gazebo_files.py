@@ -3,6 +3,7 @@
 import shutil
 import subprocess
 import sys
+from collections import deque
 from xml.etree import ElementTree
 
 import numpy as np
@@ -13,6 +14,7 @@ from simulation.driving import one_joint
 from simulation.gazebo.robots import interfaces, simulated, urdf_of
 
 import krang_dynamics as kd
+from krang_dynamics.control.gains import gains_problem
 from krang_dynamics.simulation.gazebo.gazebo_files import (
     effort_joints,
     rotorless_bandwidth,
@@ -70,20 +72,67 @@ def test_controllers_are_told_of_the_same_robot_with_one_driver_per_joint(robot,
     assert [(a.name, a.ratio, a.sign, a.share) for a in told.config.actuators] == [
         (name, 1, 1, 1) for name in files.effort_joints
     ]
-    q, v = robot.home, np.ones(robot.nv)
+    v = np.ones(robot.nv)
     assert told.joint_names == robot.joint_names
-    np.testing.assert_array_equal(told.carrying(robot.payloads).mass_matrix(q), robot.mass_matrix(q))
+    np.testing.assert_allclose(
+        told.carrying(robot.payloads).mass_matrix(told.home), robot.mass_matrix(robot.home), atol=1e-12
+    )
     np.testing.assert_array_equal(told.friction_torque(v), robot.friction_torque(v))
     np.testing.assert_array_equal(told.effort_limits, robot.effort_limits)
 
 
-def test_they_take_torques_and_enable_by_themselves(robot, files):
-    nodes = {name[4:]: p['ros__parameters'] for name, p in yaml.safe_load(files.nodes.read_text()).items()}
+def nodes_of(files):
+    """Parameters of the nodes, by node."""
+    return {name[4:]: p['ros__parameters'] for name, p in yaml.safe_load(files.nodes.read_text()).items()}
+
+
+def test_they_take_torques_and_enable_by_themselves(files):
+    nodes = nodes_of(files)
     common = {'command_unit': 'torque', 'command_joints': list(files.effort_joints), 'wheels_locked': True}
-    assert nodes['torque_guard'] == common
-    bandwidth = nodes['torque_controller'].pop('gains.bandwidth', None)
-    assert (bandwidth is not None) == bool(robot.rotor_inertia().any())
-    assert nodes['torque_controller'] == {**common, 'auto_enable': True}
+    for parameters in nodes.values():
+        assert {name: parameters[name] for name in common} == common
+    assert nodes['torque_controller']['auto_enable']
+
+
+def test_the_gains_bear_the_delay_of_gazebo_on_a_busy_machine(robot, files):
+    bandwidth = nodes_of(files)['torque_controller']['gains.bandwidth']
+    kp, kd_ = np.full(robot.nv, bandwidth**2), np.full(robot.nv, 2 * bandwidth)
+    assert gains_problem(robot, kp, kd_, 1000.0, 2 * 0.029) is None
+
+
+@pytest.mark.parametrize('delay', [5, 30])
+def test_a_robot_with_the_delay_of_gazebo_moves_without_a_fault(tmp_path, delay):
+    """States are late by `delay` [ms]; with the default gains the torques would swing."""
+    parameters = nodes_of(write_gazebo_files(kd.load_robot('planar_2r'), tmp_path))['torque_controller']
+    settings = kd.Settings.of({**parameters, 'terms': ['gravity', 'computed_torque'], 'auto_enable': False})
+    robot = kd.load_robot('planar_2r')
+    controller, plant, late = kd.TorqueController(robot, settings), kd.make_plant(robot, 'pinocchio'), deque()
+    plant.reset(robot.home, np.zeros(2))
+    goal = kd.JointTrajectory(
+        robot.joint_names, np.array([0.0, 1.0]), np.array([robot.home, robot.home + 0.5])
+    )
+    torque = robot.gravity_torque(robot.home)
+    for k in range(3000):
+        t = 100 + 1e-3 * k
+        late.append(kd.JointSamples(robot.joint_names, plant.q, plant.v, torque, t, t + 1e-3 * delay))
+        if len(late) <= delay:
+            continue
+        inputs = kd.Inputs(t, t, [late.popleft()], enable=k == delay or None)
+        inputs.trajectory = goal if k == delay + 1200 else None
+        outputs = controller.step(inputs)
+        torque = outputs.torque
+        plant.step(torque, 1e-3)
+    assert outputs.fault is None, outputs.fault
+    np.testing.assert_allclose(plant.q, robot.home + 0.5, atol=5e-3)
+
+
+def test_a_free_pendulum_starts_hanging_and_is_upright_at_home(tmp_path):
+    told = kd.load_robot(str(write_gazebo_files(kd.load_robot('pendubot'), tmp_path).robot_file))
+    robot = kd.load_robot('pendubot')
+    np.testing.assert_allclose(told.home, [0.0, np.pi])
+    hangs, upright = (robot.potential_energy(np.array([0.0, angle])) for angle in (np.pi, 0.0))
+    assert told.potential_energy(np.zeros(2)) == pytest.approx(hangs)
+    assert told.potential_energy(told.home) == pytest.approx(upright)
 
 
 @pytest.mark.parametrize('damping', [0.5, 20.0])
