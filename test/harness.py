@@ -32,11 +32,13 @@ class Harness:
     """Steps an active session at a steady period.
 
     Without a plant the test sets q, v and effort. With a plant the state is the plant's, and the plant gets
-    every command; `delay` is the number of periods by which commands are late.
+    every command; `delay` is the number of periods by which commands are late. The rate of the states is not
+    checked unless the test sets limits_state_rate, so that a test may enable with its first state.
     """
 
     def __init__(self, robot='planar_2r', terms=('gravity',), plant=None, ramp_time=0.1, delay=0, **settings):
         self.robot = robot_named(robot) if isinstance(robot, str) else robot
+        settings = {'limits_state_rate': 0.0, **settings}
         self.session = Session(self.robot, Settings(terms=terms, ramp_time=ramp_time, **settings))
         self.session.activate()
         self.controller = self.session.controller
@@ -109,6 +111,11 @@ class Harness:
         self.effort = self.controller.drivers.torque(self.command, self.v)
         self.history.append((self.plant.time, self.q, self.v, self.outputs.torque))
         self.plant.step(self.effort[self._driven], dt)
+
+    def move(self, q):
+        """Put the robot elsewhere; the controller does not compare the next position with the last."""
+        self.q = np.asarray(q)
+        self.controller._jumps.reset()
 
     def run(self, duration, samples=None, **inputs):
         """Steps for `duration` [s] with the same inputs; all outputs."""

@@ -11,9 +11,12 @@ from ..robot.config import StopConfig
 from ..robot.library import load_robot
 from ..robot.model import Robot
 from ..robot.payload import Payload
-from ..safety.limits import LIMITS, Limits, default_rate
+from ..safety.limits import LIMITS, Limits, default_following_error, default_rate
 from .drivers import Drivers
+from .drivers import drivers_of as drivers_of
+from .reference.stream import StreamLimits
 from .settings import Settings, SettingsType
+from .terms.term import follow_reference
 
 LARGEST_GRAVITY = 30.0  # above any gravity at which a robot is used [m/s2]
 
@@ -26,30 +29,6 @@ def robot_of(values: Mapping[str, Any], description: str = '') -> Robot:
     return load_robot(values.get('robot') or description)
 
 
-def drivers_of(settings: Settings, robot: Robot) -> Drivers:
-    """The drivers of the commanded joints, in the order and unit of the settings."""
-    return Drivers(robot, commanded_joints(settings, robot), settings.command_unit)
-
-
-def commanded_joints(settings: Settings, robot: Robot) -> tuple[str, ...]:
-    """Joints or drivers that get torque: those of command_joints, or all driven ones whose only_if holds."""
-    ready = {
-        a.joint for a in robot.config.actuators if a.only_if is None or getattr(settings, a.only_if, False)
-    }
-    available = tuple(name for name in robot.actuated_joint_names if name in ready)
-    if settings.command_joints is None and available:
-        return available
-    if not settings.command_joints:
-        raise InputError(
-            f'command_joints: no joint gets torque; possible are {", ".join(available) or "none"}'
-        )
-    joint_of = {a.name: a.joint for a in robot.config.actuators}
-    for name in settings.command_joints:
-        if name not in available and joint_of.get(name) not in available:
-            raise InputError(f'command_joints: {name!r} gets no torque; possible are {", ".join(available)}')
-    return tuple(settings.command_joints)
-
-
 def stop_of(settings: Settings, robot: Robot) -> StopConfig:
     """The stop policy and times of the settings, else the robot's."""
     default = robot.config.stop
@@ -57,6 +36,7 @@ def stop_of(settings: Settings, robot: Robot) -> StopConfig:
         settings.stop_policy or default.policy,
         default.time if settings.stop_time is None else settings.stop_time,
         default.blind_time if settings.stop_blind_time is None else settings.stop_blind_time,
+        default.limit if settings.stop_limit is None else settings.stop_limit,
     )
 
 
@@ -66,30 +46,71 @@ def limits_of(settings: Settings, robot: Robot, commanded: Sequence[str]) -> Lim
     for name in LIMITS:
         if settings.values.get(f'limits.{name}') is not None:
             setattr(limits, name, settings.per_joint(f'limits.{name}', robot))
+    if limits.following_error is None and follow_reference(settings.values.get('terms', ())):
+        limits.following_error = default_following_error(robot)
     limits.effort = np.minimum(limits.effort, limits.peak)
     if settings.limits_effort is not None and settings.values.get('limits.effort_rate') is None:
         limits.effort_rate = default_rate(robot, limits.effort)
     if settings.stop_rate is not None:
         limits.stop_rate = settings.per_joint('stop.rate', robot)
-        for name, value in zip(robot.joint_names, limits.stop_rate, strict=True):
-            if name in commanded and value == 0:
-                raise InputError(f'stop.rate of joint {name!r} is 0; a stop would keep its torque forever')
+        longest = stop_of(settings, robot).limit
+        for name, rate, effort in zip(robot.joint_names, limits.stop_rate, limits.effort, strict=True):
+            if name in commanded and rate * longest < effort:
+                raise InputError(
+                    f'stop.rate of joint {name!r} is {rate:g} N m/s: {effort:g} N m would last longer than '
+                    f'stop.limit, {longest:g} s'
+                )
     return limits
+
+
+def within_urdf(settings: SettingsType, robot: Robot) -> SettingsType:
+    """The same settings with the effort limits that are in force: never above the URDF's."""
+    if settings.limits_effort is None:
+        return settings
+    peak = Limits.of(robot).peak
+    given = settings.per_joint('limits.effort', robot)
+    if (given <= peak).all():
+        return settings
+    return settings.replace(limits_effort=np.minimum(given, peak).tolist())
+
+
+def stream_of(settings: Settings, robot: Robot) -> StreamLimits:
+    """Limits of streamed motion: those of the settings, else the URDF's speeds."""
+    default = StreamLimits.of(robot)
+    return StreamLimits(
+        *(
+            getattr(default, name) if value is None else settings.per_joint(f'stream.{name}', robot)
+            for name in ('velocity', 'acceleration')
+            for value in [settings.values[f'stream.{name}']]
+        )
+    )
 
 
 def in_force(settings: Settings, robot: Robot, limits: Limits, drivers: Drivers) -> dict[str, Any]:
     """Values in force of the parameters whose default is the robot's own value."""
     stop = stop_of(settings, robot)
+    stream = stream_of(settings, robot) if 'stream.velocity' in settings.values else None
     names = [name for name in LIMITS if getattr(limits, name) is not None]
     return {
         **{f'limits.{name}': getattr(limits, name).tolist() for name in names},
         'stop.policy': stop.policy,
         'stop.time': stop.time,
         'stop.blind_time': stop.blind_time,
+        'stop.limit': stop.limit,
         'stop.rate': limits.stop_rate.tolist(),
+        **({} if stream is None else {f'stream.{name}': x.tolist() for name, x in vars(stream).items()}),
         'command_joints': list(drivers.names),
         'command_unit': drivers.unit.name,
     }
+
+
+def model_change(old: Settings, new: Settings, robot: Robot) -> tuple[Robot | None, Array | None]:
+    """The robot with its new payloads and the new gravity [m/s2]; None for what does not change."""
+    is_new_load = new.frames('payload') != old.frames('payload')
+    return (
+        robot.carrying(payloads_of(new)) if is_new_load else None,
+        gravity_of(new, robot) if new.gravity != old.gravity else None,
+    )
 
 
 def payloads_of(settings: Settings) -> list[Payload]:

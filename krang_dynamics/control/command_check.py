@@ -13,6 +13,7 @@ from .drivers import Drivers
 
 JITTER = 0.03  # largest jitter of commands; a controller limits the rate over at most 0.02 s [s]
 GRACE = 1.0  # time for the controller to get a limit that was lowered here [s]
+START = 0.1  # fraction of the effort limit by which a first torque may be outside the range from 0 to Q
 UNSEEN = 0.1  # fraction of the speed limit by which a joint may be faster than in the last states
 FASTEST = 1e3  # speed of a joint without a speed limit [rad/s]
 ROUNDING = 1e-9  # relative
@@ -25,6 +26,7 @@ class Command:
     values: Array
     label: str  # the drivers' names, separated by commas; '' if they are not given
     arrival: float  # steady [s]
+    error: str = ''  # why the message could not be read
 
 
 class CommandCheck:
@@ -44,6 +46,7 @@ class CommandCheck:
         # Several drivers of one joint must agree, unless the limit of a command may prevent it.
         self._shares = len(drivers.names) > len(drivers.joints) and not drivers.is_limited
         self._has_drag = bool(robot.motors.drag.any())
+        self._coulomb = robot.friction.coulomb
         self._zero = np.zeros(robot.nv)
         self._meant: Array | None = None  # intended torque of the last command [N m]; None: no torque
         self._standing = self._zero  # the torque of that command at rest [N m]
@@ -91,18 +94,20 @@ class CommandCheck:
             self._ceiling = np.maximum(limits.effort, self._ceiling - limits.stop_rate * dt)
         self._effort = limits.effort
 
-    def check(self, command: Command, measured: Array) -> Fault | None:
+    def check(self, command: Command, measured: Array, gravity: Array) -> Fault | None:
         """The fault of a new command, or None; then it becomes the last command.
 
-        A controller that is enabled again begins at the `measured` effort [N m].
+        A controller that is enabled begins at the `measured` effort [N m], NaN if there is none, or
+        between 0 and Q, which is `gravity` [N m].
         """
-        reason = (
-            self._malformed(command) or self._beyond(command.values) or self._jump(command.values, measured)
-        )
+        values = command.values
+        reason = self._malformed(command) or self._beyond(values) or self._jump(values, measured, gravity)
         return None if reason is None else Fault('command', reason)
 
     def _malformed(self, command: Command) -> str | None:
         values, names = command.values, self._drivers.names
+        if command.error:
+            return command.error
         if not isinstance(values, np.ndarray) or values.dtype != FLOAT64 or values.shape != (len(names),):
             return f'{np.size(values)} numbers for {len(names)} drivers: {self._label}'
         if command.label not in ('', self._label):
@@ -132,13 +137,18 @@ class CommandCheck:
                 return f'driver {drivers.names[i]!r}: {values[i]:.6g} is not its share, {share[i]:.6g}'
         return None
 
-    def _jump(self, values: Array, measured: Array) -> str | None:
+    def _jump(self, values: Array, measured: Array, gravity: Array) -> str | None:
         """Rate limit as a leaky bucket: each joint accumulates the change that it may make at once."""
         drivers = self._drivers
         standing = low = high = drivers.torque(values, self._zero)
         if self._has_drag:
             low, high = drivers.torque(values, self._fastest), drivers.torque(values, self._slowest)
+        begin = np.clip(measured, -self._ceiling, self._ceiling)
+        begin[np.abs(measured) > self._ceiling + self._most] = np.nan  # no motor had this torque
         if self._meant is None:
+            reason = self._no_start(low, high, begin, gravity)
+            if reason is not None:
+                return reason
             self._allowance = self._most
             self._remember(values, drivers.torque(values, self._v), standing)
             return None
@@ -148,7 +158,6 @@ class CommandCheck:
         if not values.any():
             change, meant = np.minimum(change, np.abs(self._meant)), self._zero
         if self._may_begin:
-            begin = np.clip(measured, -self._ceiling, self._ceiling)
             change = np.fmin(change, np.abs(np.clip(begin, low, high) - begin))
         rounding = ROUNDING * (self._most + np.abs(standing))
         jumps = change > self._allowance + (high - low) + rounding
@@ -158,6 +167,21 @@ class CommandCheck:
         self._allowance = self._allowance - change
         self._remember(values, meant, standing)
         return None
+
+    def _no_start(self, low: Array, high: Array, begin: Array, gravity: Array) -> str | None:
+        """Why a stream must not begin with a torque between low and high [N m], or None."""
+        room = self._coulomb + START * self._limits.effort
+        lowest, highest = np.minimum(gravity, 0.0) - room, np.maximum(gravity, 0.0) + room
+        is_near = (low <= begin + self._most) & (high >= begin - self._most)  # False without a measurement
+        wrong = ~is_near & ((low > highest) | (high < lowest))
+        if not wrong.any():
+            return None
+        i = int(np.argmax(wrong))
+        effort = 'not measured' if np.isnan(begin[i]) else f'{begin[i]:.4g} N m'
+        return (
+            f'joint {self._joint_names[i]!r}: its first torque is {(low[i] + high[i]) / 2:.4g} N m; '
+            f'it must be within {lowest[i]:.4g} .. {highest[i]:.4g} N m, or near the effort ({effort})'
+        )
 
     def _remember(self, command: Array, meant: Array, standing: Array) -> None:
         self._meant, self._standing = meant, standing

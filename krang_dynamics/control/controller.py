@@ -14,10 +14,21 @@ from ..robot.payload import Payload
 from ..safety.joint_buffer import JointSamples
 from ..safety.modes import Fault, Mode
 from ..safety.safety_stage import SafetyStage
-from .builder import drivers_of, gravity_of, limits_of, payloads_of, stop_of, with_payloads
+from .builder import limits_of, model_change, stop_of, stream_of, with_payloads, within_urdf
+from .drivers import drivers_of
 from .dynamics import Dynamics
-from .reference.trajectory import JointTrajectory, Reference
-from .robot_state import RobotState
+from .gains import gains_problem
+from .reference.joint_reference import TIMEOUT, Reference
+from .reference.trajectory import JointTrajectory, PreparedTrajectory
+from .robot_state import (
+    BoundsCheck,
+    DelayCheck,
+    JumpCheck,
+    RobotState,
+    effort_problem,
+    following_fault,
+    rate_problem,
+)
 from .sensors import ImuSample, OdomSample
 from .settings import Settings
 from .terms.term import ReferencePoint, Term, TermInputs, build_terms
@@ -33,7 +44,7 @@ class Inputs:
     samples: Sequence[JointSamples] = ()
     imu: Sequence[ImuSample] = ()
     odom: Sequence[OdomSample] = ()
-    trajectory: JointTrajectory | None = None
+    trajectory: JointTrajectory | PreparedTrajectory | None = None
     wrenches: Sequence[WrenchSample] = ()
     # These four are one change of the settings, applied as a whole or not at all.
     settings: Settings | None = None  # only live parameters may differ
@@ -42,9 +53,13 @@ class Inputs:
     gravity: Array | None = None  # root link's axes [m/s2]
     enable: bool | None = None  # True and False are requests
     clear_fault: bool = False
+    release: bool = False  # bring the torque to zero at the stop rate
+    lower: bool = False  # disable, and lower a robot that would be held
+    fade: bool = False  # end a stop that does not come to rest
     deadman: bool | None = None  # a heartbeat
     emergency_stop: bool | None = None  # True: pressed, False: released
     other_publisher: bool = False  # whether another publisher is on the command topic
+    guard_problem: str = ''  # why the guard would not relay commands; empty without a problem or guard
 
     def settings_after(self, present: Settings) -> Settings | None:
         """The settings after this change; None without a change."""
@@ -73,6 +88,7 @@ class Outputs:
     contact: str = 'none'  # none, contact or collision
     reference: tuple[Array, Array] | None = None  # desired q and v of this step, overwritten by the next
     accepted: bool = False  # whether a trajectory was accepted
+    warning: str = ''  # what will be a fault if it lasts
 
 
 class TorqueController:
@@ -80,32 +96,42 @@ class TorqueController:
 
     def __init__(self, robot: Robot, settings: Settings) -> None:
         self.robot = robot
-        self.settings = settings
+        self.settings = settings = within_urdf(settings, robot)
         self.drivers = drivers_of(settings, robot)
         self.command_joints = self.drivers.joints
         self.limits = limits_of(settings, robot, self.command_joints)
-        self.reference = Reference(robot, settings.reference_timeout)
+        self.reference = Reference(
+            robot,
+            settings.reference_timeout or TIMEOUT,
+            limits=self.limits,
+            stream=stream_of(settings, robot),
+        )
         self.terms: list[Term] = build_terms(robot, settings)
         self._needs_friction = any(term.needs_friction for term in self.terms)
         self._term_of = {kind: term for term in self.terms for kind in term.takes}
-        self.state = RobotState(
-            robot.carrying(payloads) if (payloads := payloads_of(settings)) else robot,
-            self.drivers,
-            settings.missing_velocity,
-            coriolis=any(term.needs_coriolis for term in self.terms),
-            hardware_compensates_gravity=settings.hardware_compensates_gravity,
-        )
-        self.state.dynamics.set_gravity(gravity_of(settings, robot))
+        coriolis = any(term.needs_coriolis for term in self.terms)
+        self.state = RobotState.of(settings, robot, self.drivers, coriolis)
         self._buffer = self.state.buffer
-        commanded = np.isin(robot.joint_names, self.command_joints).astype(float)
-        self.safety = SafetyStage(robot, self.limits, stop_of(settings, robot), settings.ramp_time, commanded)
+        self._buffer.state_rate.assume()  # a session measures it first
+        self._commanded = np.isin(robot.joint_names, self.command_joints)
+        self.safety = SafetyStage(
+            robot, self.limits, stop_of(settings, robot), settings.ramp_time, self._commanded.astype(float)
+        )
+        followed = [term.followed for term in self.terms if term.followed is not None]
+        self._followed = np.any(followed, axis=0) if followed else np.zeros(robot.nv, dtype=bool)
+        self._bounds = BoundsCheck(robot, self.limits)
+        self._jumps = JumpCheck(robot)
+        self._delay = DelayCheck()
+        self._delay.use(self._gains(self.terms))
+        self._check_gains(self.terms)
         self._applied = np.zeros(robot.nv)
         self._deadman_at = -np.inf
-        self._is_emergency = False
-        self._bounded_by: tuple[Array, ...] = ()  # the limits that _bounds() last used
+        self._is_emergency: bool | None = None  # None: no message of the switch was received
         self._time = 0.0  # of the last step, steady [s]
         self._state_time: float | None = None  # of the state that the terms used last
-        zero = np.zeros(robot.nv)
+        self._is_blind = True  # whether the present step has no valid state
+        self._warning = ''
+        self._zero = zero = np.zeros(robot.nv)
         self._reference_point = ReferencePoint(zero, zero, zero, zero)
         self._term_inputs = TermInputs(0.0, 0.0, zero, zero, self._reference_point, zero, zero, self.dynamics)
 
@@ -125,23 +151,30 @@ class TorqueController:
     def step(self, inputs: Inputs) -> Outputs:
         """One step: state -> one Pinocchio pass -> sum of terms -> safety -> command."""
         if not isfinite(inputs.time):
-            self.safety.trip(self._time, Fault('clock', f'the time is {inputs.time} s'))
+            self.safety.trip(
+                self._time, Fault('clock', f'the clock is at {inputs.time} s, which is not a time')
+            )
             inputs = replace(inputs, time=self._time)
         refused: list[str] = []
         terms: dict[str, Array] = {}
         stamped, torque, stop, accepted = None, None, None, False
+        self._is_blind, self._warning = True, ''
         try:
             late = self._late(inputs.time)
             stamped = self._take_samples(inputs, refused)
             self._change_settings(inputs, refused)
             accepted = self._take_trajectory(inputs, refused)
-            stale = self._buffer.stale(inputs.time, inputs.clock, self.settings.state_timeout)
+            stale = self.state.stale(inputs.time, inputs.clock, self.settings.state_timeout)
+            jump = self._jump()
             self._take_requests(inputs, stale, refused)
+            if self.safety.is_driving:
+                self._sample_reference(inputs.time)
             if self.safety.is_sending:
-                self._check_faults(inputs, late or stale)
+                self._check_faults(inputs, late or stale or self.state.problem or jump)
             if stale is None:
                 torque = self._evaluate(inputs, stamped is not None, terms)
-                stop = self.state.stop_torque()
+                stop = self.state.stop_state()
+                self._is_blind = False
         except Exception as error:  # never throws into the loop: it ends in the stop policy
             self.safety.trip(inputs.time, Fault('exception', f'{type(error).__name__}: {error}'))
         command = self.safety.step(inputs.time, stamped, torque, stop)
@@ -161,6 +194,7 @@ class TorqueController:
             contact,
             (self._reference_point.q, self._reference_point.v) if terms else None,
             accepted,
+            self._warning,
         )
 
     # -- inputs ------------------------------------------------------------------------------------------
@@ -168,6 +202,7 @@ class TorqueController:
     def _take_samples(self, inputs: Inputs, refused: list[str]) -> float | None:
         """Merge all samples; returns the increase of the stamps [s], None without a new state."""
         increase = self.state.take(inputs, refused)
+        self._delay.take(self._buffer, inputs.clock, increase)
         for sample in inputs.wrenches:
             term = self._term_of.get(type(sample))
             if term is None:
@@ -189,38 +224,38 @@ class TorqueController:
     def _prepare(self, new: Settings) -> Callable[[], None]:
         """Build and check everything for new settings; returns the function that applies it."""
         old, robot = self.settings, self.robot
+        new = within_urdf(new, robot)
         old.check_change(new)
         limits = limits_of(new, robot, self.command_joints)
-        gravity = gravity_of(new, robot) if new.gravity != old.gravity else None
-        is_new_load = new.frames('payload') != old.frames('payload')
-        loaded = robot.carrying(payloads_of(new)) if is_new_load else None
+        model = model_change(old, new, robot)
+        stream = stream_of(new, robot)
         tunable = [term for term in self.terms if any(row.live for row in term.parameters)]
         tuned = [type(term).from_settings(robot, new) for term in tunable]
+        self._check_gains(tuned)
 
         def adopt() -> None:
-            if loaded is not None:
-                self.state.carry(loaded)
-                self._term_inputs.dynamics = self.dynamics
-            if gravity is not None:  # otherwise an IMU may have set it
-                self.dynamics.set_gravity(gravity)
+            self.state.adopt(new, *model)
+            self._term_inputs.dynamics = self.dynamics
             for term, other in zip(tunable, tuned, strict=True):
                 term.adopt(other)
+            self._delay.use(self._gains(self.terms))
             self.limits.adopt(limits)
             self.settings = new
             self.safety.ramp_time = new.ramp_time
-            self.reference.timeout = new.reference_timeout
+            self.reference.timeout, self.reference.stream = new.reference_timeout or TIMEOUT, stream
 
         return adopt
 
     def _take_trajectory(self, inputs: Inputs, refused: list[str]) -> bool:
-        """Whether a trajectory was accepted."""
+        """Whether a trajectory was accepted; also starts and ends motions that are due."""
+        refused += self.reference.update(inputs.time, self._buffer.q)
         if inputs.trajectory is None:
             return False
         if not self.safety.is_driving:
-            refused.append(f'trajectory: the controller is {self.safety.mode.value}; enable it first')
+            refused.append(f'trajectory: {self.safety.idle_reason}')
             return False
         try:
-            self.reference.accept(inputs.trajectory, inputs.time, self._buffer.q)
+            self.reference.accept(inputs.trajectory, inputs.time, self._buffer.q, inputs.clock)
         except KrangError as error:
             refused.append(f'trajectory: {error}')
             return False
@@ -239,8 +274,15 @@ class TorqueController:
             _note(refused, reason and f'clear_fault: {reason}')
             if reason is None and not self.safety.is_driving:
                 self._buffer.reset_stamps()
-        if inputs.enable is False:
+                self._jumps.reset()
+        if inputs.release:
+            self.safety.release(now)
+        if inputs.fade:
+            self.safety.fade(now)
+        if inputs.enable is False or inputs.lower:
             self.safety.disable(now)
+        if inputs.lower:
+            self.safety.lower(now)
         elif inputs.enable:
             _note(refused, self._enable(inputs, stale))
 
@@ -250,18 +292,46 @@ class TorqueController:
         reason = stale
         if reason is None and inputs.other_publisher:
             reason = 'another publisher is on the command topic; stop it first'
+        if reason is None and inputs.guard_problem:
+            reason = f'guard: {inputs.guard_problem}'
         if reason is None and self._deadman_is_missing(inputs.time):
             reason = 'deadman.required is true and no heartbeat is received'
-        if reason is None and (fault := self._out_of_bounds()):
+        if reason is None and self.settings.emergency_stop_required and self._is_emergency is None:
+            reason = 'emergency_stop.required is true and no message of emergency_stop was received'
+        if reason is None and (fault := self._bounds.fault(self._buffer)):
             reason = str(fault)
-        reason = reason or self.safety.enable(inputs.time, self._buffer.effort)
+        reason = reason or self._unfit_state() or self.safety.enable(inputs.time, self._buffer.effort)
         if reason is not None:
             return f'enable: {reason}'
         self.reference.hold(self._buffer.q)
         for term in self.terms:
             term.reset()
+        self._delay.reset()
         self._state_time = None
         return None
+
+    def _unfit_state(self) -> str | None:
+        """Why the controller cannot begin with the present state: rate, gains at that rate, effort."""
+        buffer = self._buffer
+        problem = rate_problem(buffer, self.settings.limits_state_rate) or self._unstable_gains(self.terms)
+        if problem is not None or self.safety.is_sending:  # a stop continues from its own torque
+            return problem
+        self.dynamics.update(buffer.q, buffer.v)
+        return effort_problem(self.robot, self._commanded, self.limits, buffer.effort, self.dynamics.gravity)
+
+    def _check_gains(self, terms: Sequence[Term]) -> None:
+        """InputError where gains are unstable at the measured rate, or at any rate."""
+        problem = self._unstable_gains(terms)
+        if problem is not None:
+            raise InputError(problem)
+
+    def _unstable_gains(self, terms: Sequence[Term]) -> str | None:
+        hertz, gains = self._buffer.state_rate.hertz, self._gains(terms)
+        return next(filter(None, (gains_problem(self.robot, *pair, hertz) for pair in gains)), None)
+
+    def _gains(self, terms: Sequence[Term]) -> list[tuple[Array, Array]]:
+        """kp and kd of the terms that have them."""
+        return [term.gains for term in terms if term.gains is not None]
 
     def _deadman_is_missing(self, now: float) -> bool:
         settings = self.settings
@@ -285,49 +355,27 @@ class TorqueController:
             trip(now, Fault('publisher', 'another publisher is on the command topic'))
         if not self.safety.is_driving:  # the rest does not matter to a stop
             return
+        if inputs.guard_problem:
+            trip(now, Fault('guard', inputs.guard_problem))
+        if slow := rate_problem(self._buffer, self.settings.limits_state_rate, is_running=True):
+            trip(now, Fault('state', slow))
+        self._warning, is_lasting = self._delay.problem(now, self._buffer.state_rate.hertz)
+        if is_lasting:
+            trip(now, Fault('delay', self._warning))
         if self._deadman_is_missing(now):
             trip(now, Fault('deadman', f'no heartbeat for more than {self.settings.deadman_timeout:g} s'))
-        if self.reference.expired(now):
-            trip(now, Fault('reference', f'no set-point for more than {self.reference.timeout:g} s'))
-        fault = self._out_of_bounds() or self._following_error(now)
+        fault = self._bounds.fault(self._buffer) or following_fault(
+            self.robot, self.limits, self._followed, self._reference_point.q, self._buffer.q
+        )
         if fault is not None:
             trip(now, fault)
 
-    def _out_of_bounds(self) -> Fault | None:
-        low, high = self._bounds()
-        state = self._buffer.state
-        if not np.count_nonzero((state < low) | (state > high)):
+    def _jump(self) -> str | None:
+        """A position that contradicts velocity and time; also keeps the state for the next comparison."""
+        if self.settings.missing_velocity == 'zero':
             return None
-        q, v, margin = self._buffer.q, self._buffer.v, self.limits.position_margin
-        outside = margin - np.minimum(self.robot.upper - q, q - self.robot.lower)
-        return self._compare('velocity', np.abs(v), self.limits.velocity, 'rad/s') or self._compare(
-            'position', outside, np.zeros_like(q), 'rad outside'
-        )
-
-    def _bounds(self) -> tuple[Array, Array]:
-        """Lowest and highest (q, v) without a fault; computed again when a limit changes."""
-        margin, speed = self.limits.position_margin, self.limits.velocity
-        seen = self._bounded_by
-        if not (seen and seen[0] is margin and seen[1] is speed):
-            self._low = np.concatenate([self.robot.lower + margin, -speed])
-            self._high = np.concatenate([self.robot.upper - margin, speed])
-            self._bounded_by = (margin, speed)
-        return self._low, self._high
-
-    def _following_error(self, now: float) -> Fault | None:
-        limit = self.limits.following_error
-        if limit is None:
-            return None
-        error = np.abs(self.reference.sample(now)[0] - self._buffer.q)
-        return self._compare('following_error', error, limit, 'rad')
-
-    def _compare(self, kind: str, value: Array, limit: Array, unit: str) -> Fault | None:
-        beyond = value > limit
-        if not beyond.any():
-            return None
-        i = int(np.argmax(beyond))
-        name = self.robot.joint_names[i]
-        return Fault(kind, f'joint {name!r}: {value[i]:.4g} {unit}, the limit is {limit[i]:.4g}')
+        jump = self._jumps.check(self._buffer, self.settings.state_timeout)
+        return jump if self.safety.is_driving else None
 
     # -- outputs -----------------------------------------------------------------------------------------
 
@@ -358,13 +406,17 @@ class TorqueController:
             return None
         return total
 
+    def _sample_reference(self, now: float) -> None:
+        """The reference of this step, for the terms and for the following error."""
+        point = self._reference_point
+        point.q, point.v, point.a, point.effort = self.reference.sample(now)
+
     def _update_term_inputs(self, inputs: Inputs, fresh: bool) -> TermInputs:
-        state, buffer, reference = self._term_inputs, self._buffer, self._reference_point
+        state, buffer = self._term_inputs, self._buffer
         newest = buffer.newest
         state.dt = 0.0 if self._state_time is None or not fresh else max(0.0, newest - self._state_time)
         self._state_time = newest
         state.time, state.q, state.v, state.applied = inputs.time, buffer.q, buffer.v, self._applied
-        reference.q, reference.v, reference.a, reference.effort = self.reference.sample(inputs.time)
         if self._needs_friction:
             state.friction = self.robot.friction.torque(buffer.v)
         return state
@@ -383,7 +435,9 @@ class TorqueController:
         """
         if not self.safety.is_sending:
             return np.zeros(len(self.drivers.names))
-        return self.drivers.command(torque, self._buffer.v)
+        # Without a valid state the speed is not known: a voltage for an old speed would drive the motor.
+        v = self._zero if self._is_blind else self._buffer.v
+        return self.drivers.command(torque, v)
 
 
 def _note(refused: list[str], reason: str | None) -> None:

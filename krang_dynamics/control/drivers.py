@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isclose, nan
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,6 +13,9 @@ from ..robot.config import ActuatorConfig, Unit
 from ..robot.model import Robot
 from ..robot.motor import Motors
 from ..safety.joint_buffer import MOST_LISTS, JointSamples
+
+if TYPE_CHECKING:
+    from .settings import Settings
 
 
 class Drivers:
@@ -85,6 +89,30 @@ class _Translation:
     def is_identity(self, names: tuple[str, ...]) -> bool:
         plain = (self.scale == 1).all() and (self.offset == 0).all() and (self.effort_scale == 1).all()
         return bool(plain) and self.names == names
+
+
+def drivers_of(settings: 'Settings', robot: Robot) -> Drivers:
+    """The drivers of the commanded joints, in the order and unit of the settings."""
+    return Drivers(robot, commanded_joints(settings, robot), settings.command_unit)
+
+
+def commanded_joints(settings: 'Settings', robot: Robot) -> tuple[str, ...]:
+    """Joints or drivers that get torque: those of command_joints, or all driven ones whose only_if holds."""
+    ready = {
+        a.joint for a in robot.config.actuators if a.only_if is None or getattr(settings, a.only_if, False)
+    }
+    available = tuple(name for name in robot.actuated_joint_names if name in ready)
+    if settings.command_joints is None and available:
+        return available
+    if not settings.command_joints:
+        raise InputError(
+            f'command_joints: no joint gets torque; possible are {", ".join(available) or "none"}'
+        )
+    joint_of = {a.name: a.joint for a in robot.config.actuators}
+    for name in settings.command_joints:
+        if name not in available and joint_of.get(name) not in available:
+            raise InputError(f'command_joints: {name!r} gets no torque; possible are {", ".join(available)}')
+    return tuple(settings.command_joints)
 
 
 class _Reader:

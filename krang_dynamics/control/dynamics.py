@@ -25,6 +25,8 @@ class Dynamics:
         self._map = robot.joint_map
         self._model = robot.model.copy()
         self._data = self._model.createData()
+        self._point_data = self._model.createData()  # for what is not part of the pass
+        self._q = np.zeros(self._model.nq)
         self._coriolis = coriolis
         self._frames = {name: self._model.getFrameId(name, pin.FrameType.BODY) for name in robot.frames}
 
@@ -39,13 +41,26 @@ class Dynamics:
     def update(self, q: Array, v: Array) -> None:
         """Compute everything for q [rad] and v [rad/s]."""
         model, data, fold = self._model, self._data, self._map
-        q, v = fold.position(q), fold.velocity(v)
+        self._q = q = fold.position(q).copy()
+        v = fold.velocity(v)
         if self._coriolis:
             self.C = fold.matrix(pin.computeCoriolisMatrix(model, data, q, v))
         pin.computeAllTerms(model, data, q, v)
         self.A = fold.matrix(data.M)
         self.bias = fold.force(data.nle)
         self.gravity = fold.force(data.g).copy()
+
+    def point_speed(self, v: Array) -> float:
+        """Largest speed [m/s] of any frame's origin if the joints moved at v [rad/s] in the present pose."""
+        model, data = self._model, self._point_data
+        pin.forwardKinematics(model, data, self._q, self._map.velocity(v))
+        speeds = [pin.getFrameVelocity(model, data, frame, ALIGNED).linear for frame in self._frames.values()]
+        return float(np.sqrt(np.square(speeds).sum(axis=1).max()))
+
+    def gravity_stiffness(self) -> Array:
+        """dQ/dq [N m/rad] in the present pose: positive where gravity pulls a displaced joint back."""
+        slope = pin.computeGeneralizedGravityDerivatives(self._model, self._point_data, self._q)
+        return self._map.matrix(slope)
 
     def jacobian(self, frame: str) -> Array:
         """6 x nv at the frame's origin, world axes, linear above angular."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ..robot.model import Robot
 from ..safety.joint_buffer import JointSamples
 from . import messages
-from .reference.trajectory import JointTrajectory
+from .reference.trajectory import JointTrajectory, PreparedTrajectory
 from .sensors import ImuSample, OdomSample
 from .terms.wrench import WrenchSample
 
@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 MOST_STATES = 50  # kept between two steps
 MOST_LISTS = 64  # of joint names that are cached
 MOST_PRESSES = 100  # even, so that the last state of the button is kept when entries are dropped
-MOST_TRAJECTORIES = 100  # that wait for a step
+MOST_TRAJECTORIES = 8  # of different joints that wait for a step
+
+Trajectory = JointTrajectory | PreparedTrajectory
 
 
 class StateCollector:
@@ -75,10 +77,16 @@ class StateCollector:
             self._partners |= {topic for topic, stamp in self._stamps.items() if stamp == self._newest}
         return not self._missing and all(self._stamps[topic] == self._newest for topic in self._partners)
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether every joint has a state since the last step."""
+        return not self._missing
+
     def forget_states(self) -> None:
         """Discard the joint states that no step has used."""
         self._samples.clear()
         self._handed_over = None
+        self._missing = set(self._required)
 
     def empty_into(self, inputs: 'Inputs | GuardInputs') -> None:
         """Move everything that was received into the inputs of one step."""
@@ -105,16 +113,23 @@ class StateCollector:
 
 
 class RequestQueue:
-    """The newest heartbeat and wrenches; trajectories and emergency stops in order, one of each per step."""
+    """The newest heartbeat, wrenches and trajectories; one trajectory and emergency stop per step.
+
+    A trajectory replaces one for the same joints that still waits; an empty one replaces all.
+    """
 
     def __init__(self) -> None:
         self._deadman: bool | None = None
         self._presses: deque[bool] = deque(maxlen=MOST_PRESSES)  # emergency stop: pressed or released
-        self._trajectories: deque[tuple[JointTrajectory, int]] = deque()  # each with its reception [ns]
+        self._trajectories: dict[tuple[str, ...], tuple[Trajectory, int]] = {}  # by joints; reception [ns]
         self._wrenches: dict[str, WrenchSample] = {}  # by end effector
 
     def take_deadman(self, message: Any) -> None:
         self._deadman = bool(message.data)
+
+    def forget_deadman(self) -> None:
+        """Discard a heartbeat that no step has used."""
+        self._deadman = None
 
     def take_emergency_stop(self, message: Any) -> None:
         pressed = bool(message.data)
@@ -122,8 +137,17 @@ class RequestQueue:
             self._presses.append(pressed)
 
     def take_trajectory(self, message: Any, received: int) -> None:
-        if len(self._trajectories) < MOST_TRAJECTORIES:
-            self._trajectories.append((messages.joint_trajectory(message), received))
+        """A message, or the trajectory that was decoded from it."""
+        is_ready = isinstance(message, (JointTrajectory, PreparedTrajectory))
+        trajectory = message if is_ready else messages.joint_trajectory(message)
+        source = trajectory.source if isinstance(trajectory, PreparedTrajectory) else trajectory
+        waiting = self._trajectories
+        if len(source.times) == 0:
+            waiting.clear()
+        waiting.pop(source.joint_names, None)
+        waiting[source.joint_names] = (trajectory, received)
+        if len(waiting) > MOST_TRAJECTORIES:
+            del waiting[next(iter(waiting))]
 
     def take_wrench(self, sample: WrenchSample) -> None:
         self._wrenches[sample.frame] = sample
@@ -138,5 +162,5 @@ class RequestQueue:
             inputs.wrenches = [replace(sample, arrival=inputs.time) for sample in wrenches]
         if not self._trajectories:
             return 0
-        inputs.trajectory, received = self._trajectories.popleft()
+        inputs.trajectory, received = self._trajectories.pop(next(iter(self._trajectories)))
         return received

@@ -1,5 +1,6 @@
 """From ROS messages, of rclpy or rosbags, to the samples that a controller takes."""
 
+import re
 from typing import Any
 
 import numpy as np
@@ -51,15 +52,19 @@ def wrench_sample(frame: str, message: Any, arrival: float) -> WrenchSample:
 def joint_trajectory(message: Any) -> JointTrajectory:
     """trajectory_msgs/JointTrajectory; a field must be in all points or in none."""
     points = message.points
+    velocities, accelerations, efforts = (
+        _rows(name, rows) if any(len(row) for row in rows) else None
+        for name in ('velocities', 'accelerations', 'effort')
+        for rows in [[getattr(point, name) for point in points]]
+    )
     return JointTrajectory(
         tuple(message.joint_names),
         np.array([seconds(point.time_from_start) for point in points]),
         _rows('positions', [point.positions for point in points]),
-        *(
-            _rows(name, rows) if any(len(row) for row in rows) else None
-            for name in ('velocities', 'accelerations', 'effort')
-            for rows in [[getattr(point, name) for point in points]]
-        ),
+        velocities,
+        accelerations,
+        efforts,
+        seconds(message.header.stamp),
     )
 
 
@@ -75,3 +80,9 @@ def _quaternion(q: Any) -> Array:
 
 def _vector(v: Any) -> Array:
     return np.array([v.x, v.y, v.z])
+
+
+def topic_word(name: str) -> str:
+    """A frame's name as a part of a topic's name: '_' in place of what ROS does not allow."""
+    word = re.sub('[^A-Za-z0-9_]+', '_', name)
+    return f'_{word}' if word[:1].isdigit() else word

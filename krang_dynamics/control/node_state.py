@@ -8,7 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import InputError
+from ..robot.payload import Payload
 from ..safety.modes import Fault
+
+HAND_OVER = 'hand_over'  # event of a controller that ends and leaves the stop to its guard
 
 
 @dataclass(frozen=True)
@@ -29,6 +33,15 @@ class NodeState:
     limits: dict[str, list[float]] = field(default_factory=dict)  # in force, over joint_names
     trajectory: int = 0  # when the trajectory of an event 'trajectory' was received [ns]
 
+    def payloads(self, robot: str) -> list[Payload]:
+        """What the robot of this name carries; InputError if it is another robot, or no payload."""
+        if self.robot != robot:
+            raise InputError(f'it is the state of {self.robot!r}; the robot is {robot!r}')
+        try:
+            return [Payload.checked(**{**entry, 'frame': str(entry['frame'])}) for entry in self.payload]
+        except (TypeError, KeyError):
+            raise InputError(f'payload {self.payload!r} is no list of frame, mass, com, inertia') from None
+
     def to_json(self) -> str:
         """Arrays become lists, and numbers that are not finite become null."""
         return json.dumps(_plain(asdict(self)))
@@ -43,7 +56,7 @@ class NodeState:
             known['fault'] = None if fault is None else Fault(str(fault['kind']), str(fault['reason']))
             known['drivers'] = tuple(known['drivers'])
             return cls(**known)
-        except (ValueError, TypeError, KeyError):
+        except (ValueError, TypeError, KeyError, RecursionError):
             return None
 
 

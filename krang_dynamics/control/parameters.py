@@ -126,26 +126,46 @@ PARAMETERS = (
     ),
     Parameter(
         'limits.following_error', 'per_joint', None,
-        'largest following error; above it: fault; default: not checked',
+        "largest following error of a joint reference; above it: fault; default: the robot's, else 0.2",
         'rad', 0, 100, live=True,
+    ),
+    Parameter(
+        'limits.state_rate', 'number', 50.0, 'lowest rate of the states; 10 % below it: no enable, fault',
+        'Hz', 0, 1e4, live=True,
     ),
     Parameter('stop.policy', 'text', None, "stop policy; default: the robot's"),
     Parameter(
         'stop.time', 'number', None, "time in which gravity support ends; default: the robot's",
-        's', 0.01, 2.5,
+        's', 0.01, 600,
     ),
     Parameter(
-        'stop.blind_time', 'number', None, "stop.time without a valid state; default: the robot's",
-        's', 0.01, 2.5,
+        'stop.blind_time', 'number', None, "the same without a valid state; default: the robot's",
+        's', 0.01, 600,
     ),
     Parameter('stop.rate', 'per_joint', None, 'largest torque rate during a stop', 'N m/s', 0, 1e7),
+    Parameter(
+        'stop.limit', 'number', None, 'longest stop at deactivate or end of the process; then torque fades',
+        's', 0.1, 600,
+    ),
     Parameter(
         'state_timeout', 'number', 0.1, 'largest age of a state; above it: fault', 's', 1e-3, 2, live=True
     ),
     Parameter(
-        'reference_timeout', 'number', None,
-        'largest age of a streamed set-point; above it: fault; default: none',
+        'reference_timeout', 'number', 0.5,
+        'largest age of a streamed set-point; above it the reference comes to rest',
         's', 1e-3, 60, live=True,
+    ),
+    Parameter(
+        'stream.velocity', 'per_joint', None, "largest speed of streamed motion; default: the URDF's",
+        'rad/s', 1e-6, 1e4, live=True,
+    ),
+    Parameter(
+        'stream.acceleration', 'per_joint', None,
+        "largest acceleration of streamed motion; default: the URDF's speed within 0.5 s",
+        'rad/s2', 1e-6, 1e6, live=True,
+    ),
+    Parameter(
+        'emergency_stop.required', 'flag', False, 'true: enable needs a message on emergency_stop'
     ),
     Parameter('deadman.required', 'flag', False, 'true: a heartbeat on deadman is required'),
     Parameter('deadman.timeout', 'number', 0.2, 'longest gap between heartbeats', 's', 0.01, 10, live=True),

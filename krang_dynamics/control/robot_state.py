@@ -1,17 +1,36 @@
-"""The robot as a controller or guard measures it: joint states, dynamics, and the torque of a stop."""
+"""The robot as a controller or guard measures it: joint states, their checks, and the dynamics."""
 
-from collections.abc import Iterator, Sequence
-from typing import Protocol
+from collections.abc import Iterable, Iterator, Sequence
+from math import inf
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
+from ..arrays import Array, Mask, short_way
 from ..errors import InputError
 from ..robot.model import Robot
 from ..safety.joint_buffer import JointBuffer, JointSamples, MissingVelocity
-from ..safety.stop_policies import StopTorque
+from ..safety.limits import Limits
+from ..safety.modes import Fault
+from ..safety.stop_policies import StopState
+from .builder import gravity_of, payloads_of
 from .drivers import Drivers
 from .dynamics import Dynamics
-from .sensors import ImuSample, ImuSource, OdomSample, OdomSource
+from .gains import SAMPLING, delay_margin
+from .sensors import ImuSample, ImuSource, MeasuredGravity, OdomSample, OdomSource
+
+if TYPE_CHECKING:
+    from .settings import Settings
+
+RATE_TOLERANCE = 0.1  # of limits.state_rate
+ENCODER = 1e-3  # tolerance of position limits [rad, m]
+NOISE = 0.025  # error of a position against the integral of the velocity, with encoders [rad, m]
+SENSOR_NOISE = 0.05  # the same for joints that an IMU or odometry measures [rad, m]
+JITTER = 0.02  # of arrivals, where states have no stamps [s]
+SPEED_NOISE = 1.0  # noise of a measured velocity [rad/s, m/s]
+SMOOTHING = 0.1  # time constant of the measured age of the states [s]
+PATIENCE = 0.5  # states that are too old for the gains for longer than this are a fault [s]
+EFFORT_SHARE = 0.1  # of limits.effort by which a measured effort may differ from the range 0 .. Q
 
 
 class Measured(Protocol):
@@ -35,19 +54,45 @@ class RobotState:
         coriolis: bool = False,
         hardware_compensates_gravity: bool = False,
     ) -> None:
-        self.buffer = JointBuffer(robot.joint_names, missing_velocity)
+        self.buffer = JointBuffer(robot.joint_names, missing_velocity, robot.continuous)
         self.dynamics = Dynamics(robot, coriolis)
         self._coriolis = coriolis
         self._drivers = drivers
         self._imu = None if robot.config.imu is None else ImuSource(robot)
+        feeds_gravity = self._imu is not None and self._imu.feeds == 'gravity'
+        self._gravity = MeasuredGravity(self._imu) if self._imu is not None and feeds_gravity else None
+        self.problem: str | None = None  # an implausible measurement of gravity in this step
         self._odom = None if robot.config.odom is None else OdomSource(robot)
         self._driven = np.isin(robot.joint_names, drivers.joints).astype(float)
         self._hardware_compensates_gravity = hardware_compensates_gravity
+
+    @classmethod
+    def of(cls, settings: 'Settings', robot: Robot, drivers: Drivers, coriolis: bool = False) -> 'RobotState':
+        """With payloads, gravity and timeouts of the settings."""
+        payloads = payloads_of(settings)
+        state = cls(
+            robot.carrying(payloads) if payloads else robot,
+            drivers,
+            settings.missing_velocity,
+            coriolis,
+            settings.hardware_compensates_gravity,
+        )
+        state.adopt(settings, None, gravity_of(settings, robot))
+        return state
+
+    def adopt(self, settings: 'Settings', loaded: Robot | None, gravity: Array | None) -> None:
+        """Take live settings; None where the payloads or gravity [m/s2] do not change."""
+        if loaded is not None:
+            self.carry(loaded)
+        if gravity is not None:  # otherwise an IMU may have set it
+            self.dynamics.set_gravity(gravity)
+        self.buffer.ahead = settings.state_timeout
 
     def take(self, inputs: Measured, refused: list[str]) -> float | None:
         """Merge all samples; returns the increase of the stamps [s], None without a new state."""
         buffer = self.buffer
         buffer.begin_step()
+        self.problem = None
         for sample in inputs.samples:
             reason = buffer.take(self._drivers.joint_samples(sample), inputs.time, inputs.clock)
             if reason is not None:
@@ -70,14 +115,30 @@ class RobotState:
         for unit in inputs.imu:
             if self._imu is None:
                 raise InputError('imu: the robot file has no imu')
-            if self._imu.feeds == 'joint':
+            if self._gravity is None:
                 yield self._imu.samples(unit)
             else:
-                self.dynamics.set_gravity(self._imu.gravity(unit))
+                self._take_gravity(self._gravity, unit, inputs.clock)
         for pose in inputs.odom:
             if self._odom is None:
                 raise InputError('odom: the robot file has no odom')
             yield self._odom.samples(pose, self.buffer.q, self.buffer.v)
+
+    def _take_gravity(self, measured: MeasuredGravity, unit: ImuSample, clock: float) -> None:
+        try:
+            gravity = measured.take(unit, clock, self.buffer.ahead)
+        except InputError as error:
+            self.problem = str(error)
+            raise
+        if gravity is not None:
+            self.dynamics.set_gravity(gravity)
+
+    def stale(self, now: float, clock: float, timeout: float) -> str | None:
+        """The first joint, or the direction of gravity, that is too old."""
+        stale = self.buffer.stale(now, clock, timeout)
+        if stale is None and self._gravity is not None:
+            stale = self._gravity.stale(now, clock, timeout)
+        return stale
 
     def carry(self, robot: Robot) -> None:
         """Use the model of a robot with another payload; gravity stays as it is."""
@@ -85,9 +146,174 @@ class RobotState:
         self.dynamics = Dynamics(robot, self._coriolis)
         self.dynamics.set_gravity(gravity)
 
-    def stop_torque(self) -> StopTorque:
-        """What a stop can use of the state that the dynamics were updated with."""
+    def gravity(self) -> Array:
+        """Q [N m] as far as the motors have to compensate it."""
         gravity = self.dynamics.gravity
-        if self._hardware_compensates_gravity:
-            gravity = np.zeros_like(gravity)
-        return StopTorque(gravity, self.buffer.v, self.dynamics.A, self._driven)
+        return np.zeros_like(gravity) if self._hardware_compensates_gravity else gravity
+
+    def stop_state(self) -> StopState:
+        """What a stop can use of the state that the dynamics were updated with."""
+        return StopState(
+            self.gravity(),
+            self.buffer.v,
+            self.dynamics.A,
+            self._driven,
+            self.buffer.state_rate.hertz,
+            self.dynamics,
+        )
+
+
+def rate_problem(buffer: JointBuffer, lowest: float, is_running: bool = False) -> str | None:
+    """Why the rate of the states is too low; while running a rate that is not known is no reason."""
+    rate = buffer.state_rate
+    hertz = rate.hertz
+    if hertz >= (1 - RATE_TOLERANCE) * lowest or (is_running and not rate.is_settled):
+        return None
+    if hertz == 0:
+        return f'the rate of the states is not known yet: only {rate.count} states so far'
+    return f'states at {hertz:.1f} Hz, limits.state_rate is {lowest:g} Hz'
+
+
+class JumpCheck:
+    """Positions against velocity and time, joint by joint (P18)."""
+
+    def __init__(self, robot: Robot) -> None:
+        self._robot = robot
+        encoders = [robot.config.joints[name].state == 'joint_states' for name in robot.joint_names]
+        self._noise = np.where(encoders, NOISE, SENSOR_NOISE)
+        self._last: tuple[Array, Array, Array] | None = None  # q, v and time of each joint
+
+    def reset(self) -> None:
+        """Compare the next state with nothing."""
+        self._last = None
+
+    def check(self, buffer: JointBuffer, longest: float) -> str | None:
+        """The first joint that moved farther since the last call than its velocities allow.
+
+        Where more than `longest` [s] has passed, or time has gone back, nothing is compared.
+        """
+        last, q, v, times = self._last, buffer.q, buffer.v, buffer.times()
+        self._last = q, v, times
+        if last is None:
+            return None
+        dt = times - last[2]
+        known = (dt >= 0) & (dt <= longest)
+        dt = np.where(known, dt, 0.0)
+        moved = short_way(q - last[0], self._robot.continuous)
+        expected = 0.5 * (v + last[1]) * dt
+        fastest = np.maximum(np.abs(v), np.abs(last[1]))
+        tolerance = self._noise + dt * (np.abs(v - last[1]) + 0.5 * fastest + SPEED_NOISE)
+        if not buffer.is_stamped:
+            tolerance += JITTER * fastest
+        jumped = known & ~(np.abs(moved - expected) <= tolerance)
+        if not jumped.any():
+            return None
+        i = int(np.argmax(jumped))
+        return (
+            f'joint {self._robot.joint_names[i]!r} jumped by {moved[i]:.4g} rad in {dt[i]:.4g} s; '
+            f'its velocity gives {expected[i]:.4g} rad'
+        )
+
+
+class DelayCheck:
+    """The measured age of the states against the delay margin of the gains in force."""
+
+    def __init__(self) -> None:
+        self.margin = inf  # [s]
+        self.age = 0.0  # of stamped states when a step uses them, smoothed [s]
+        self._since: float | None = None  # when the states became too old [s]
+
+    def use(self, gains: Iterable[tuple[Array, Array]]) -> None:
+        """Take the margin of these kp and kd."""
+        self.margin = min((float(delay_margin(kp, kd).min()) for kp, kd in gains), default=inf)
+
+    def reset(self) -> None:
+        self.age, self._since = 0.0, None
+
+    def take(self, buffer: JointBuffer, clock: float, dt: float | None) -> None:
+        """A step at `clock` [s], with a state that is `dt` [s] newer than the last."""
+        if dt is not None and buffer.is_stamped:
+            self.age += min(1.0, dt / SMOOTHING) * (clock - buffer.newest - self.age)
+
+    def problem(self, now: float, hertz: float) -> tuple[str, bool]:
+        """Why the loop is unstable, and whether this has lasted for PATIENCE."""
+        sampling = SAMPLING / hertz if hertz > 0 else 0.0
+        if self.age + sampling <= self.margin:
+            self._since = None
+            return '', False
+        self._since = now if self._since is None else self._since
+        reason = (
+            f'states are {1e3 * self.age:.1f} ms old at {hertz:.4g} Hz, '
+            f'the delay margin of the gains is {1e3 * self.margin:.3g} ms; lower gains.bandwidth'
+        )
+        return reason, now - self._since >= PATIENCE
+
+
+class BoundsCheck:
+    """Velocity limits, and position limits with a tolerance [rad, m]; motion back inwards is allowed."""
+
+    def __init__(self, robot: Robot, limits: Limits, tolerance: float = ENCODER) -> None:
+        self._robot, self._limits, self._tolerance = robot, limits, tolerance
+        self._used: tuple[Array, ...] = ()  # the limits that _low and _high are computed from
+
+    def fault(self, buffer: JointBuffer) -> Fault | None:
+        """The first joint beyond a limit."""
+        low, high = self._bounds()
+        state = buffer.state
+        if not np.count_nonzero((state < low) | (state > high)):
+            return None
+        robot, limits, q, v = self._robot, self._limits, buffer.q, buffer.v
+        above = q - (robot.upper - limits.position_margin)
+        below = robot.lower + limits.position_margin - q
+        # Compared this way round, a velocity that is not a number counts as outwards.
+        outside = np.maximum(np.where(v < 0, -inf, above), np.where(v > 0, -inf, below))
+        return first_beyond(robot, 'velocity', np.abs(v), limits.velocity, 'rad/s') or first_beyond(
+            robot, 'position', outside, np.full(robot.nv, self._tolerance), 'rad outside'
+        )
+
+    def _bounds(self) -> tuple[Array, Array]:
+        """Lowest and highest (q, v) without a fault; computed again when a limit changes."""
+        margin, speed = self._limits.position_margin, self._limits.velocity
+        if not (self._used and self._used[0] is margin and self._used[1] is speed):
+            self._low = np.concatenate([self._robot.lower + margin - self._tolerance, -speed])
+            self._high = np.concatenate([self._robot.upper - margin + self._tolerance, speed])
+            self._used = (margin, speed)
+        return self._low, self._high
+
+
+def following_fault(robot: Robot, limits: Limits, followed: Mask, reference: Array, q: Array) -> Fault | None:
+    """The first joint that is too far from its reference; only joints that follow it count."""
+    if limits.following_error is None:
+        return None
+    error = np.where(followed, np.abs(short_way(reference - q, robot.continuous)), 0.0)
+    return first_beyond(robot, 'following_error', error, limits.following_error, 'rad')
+
+
+def first_beyond(robot: Robot, kind: str, value: Array, limit: Array, unit: str) -> Fault | None:
+    """A fault of the first joint whose value is above its limit."""
+    beyond = value > limit
+    if not beyond.any():
+        return None
+    i = int(np.argmax(beyond))
+    name = robot.joint_names[i]
+    return Fault(kind, f'joint {name!r}: {value[i]:.4g} {unit}, the limit is {limit[i]:.4g}')
+
+
+def effort_problem(
+    robot: Robot, commanded: Mask, limits: Limits, effort: Array, gravity: Array
+) -> str | None:
+    """The first joint whose measured effort [N m] contradicts Q(q): outside 0 .. Q, widened.
+
+    The range is widened by Coulomb friction and by EFFORT_SHARE of the effort limit. An effort that is not
+    measured is no reason.
+    """
+    margin = robot.friction.coulomb + EFFORT_SHARE * limits.effort
+    low, high = np.minimum(gravity, 0.0) - margin, np.maximum(gravity, 0.0) + margin
+    outside = commanded & ((effort < low) | (effort > high))
+    if not outside.any():
+        return None
+    i = int(np.argmax(outside))
+    return (
+        f'joint {robot.joint_names[i]!r} measures an effort of {effort[i]:.4g} N m; with gravity, friction '
+        f'and limits.effort it must be within {low[i]:.4g} .. {high[i]:.4g} N m'
+    )

@@ -1,7 +1,7 @@
 """Joint states without encoders: from an IMU, and from planar odometry."""
 
 from dataclasses import dataclass
-from math import atan2, hypot, pi, sin
+from math import atan2, hypot, isfinite, pi, sin
 
 import numpy as np
 import pinocchio as pin
@@ -17,6 +17,8 @@ NO_ROTATION = 0.1  # a quaternion whose length differs from 1 by more is refused
 BLIND = 0.05  # smallest sine of the angle between gravity and an axis whose rotation is measured
 LARGEST_TILT = 0.5  # of a body that moves in the plane [rad]
 EXACT = 1e-9  # tolerance for the geometry of a planar base
+STEADY = 0.1  # rotation of the measured vertical that counts as noise [rad]
+UNKNOWN_SPEED = 3.0  # largest angular speed assumed for an IMU that measures none [rad/s]
 NOT_MEASURED = np.zeros(0)
 
 
@@ -113,6 +115,55 @@ class ImuSource:
     def gravity(self, sample: ImuSample) -> Array:
         """Gravity [m/s2] in the root link's axes, of the configured magnitude; may raise InputError."""
         return np.asarray(self._gravity_from_up.dot(_up(sample)))
+
+
+class MeasuredGravity:
+    """The direction of gravity from an IMU, with its age; implausible messages are refused."""
+
+    def __init__(self, source: ImuSource) -> None:
+        self._source = source
+        self._last: tuple[ImuSample, Array] | None = None  # the last valid message, and its gravity
+
+    def take(self, sample: ImuSample, clock: float, ahead: float) -> Array | None:
+        """Gravity [m/s2] in the root link's axes; None for an old message, InputError for an invalid one.
+
+        A stamp may be ahead of the clock by `ahead` [s]. A direction that turns faster than the IMU's
+        angular velocity is invalid, unless the last valid message is older than `ahead`.
+        """
+        gravity = self._source.gravity(sample)
+        if not 0 <= sample.stamp <= clock + ahead:
+            raise InputError(f'imu: stamp {sample.stamp} s is ahead of the clock, or not valid')
+        if self._last is not None:
+            last, direction = self._last
+            dt = sample.stamp - last.stamp if sample.stamp * last.stamp > 0 else sample.arrival - last.arrival
+            if (sample.stamp > 0 and sample.stamp == last.stamp) or -ahead <= dt < 0:
+                return None
+            turn = _angle(gravity, direction)
+            if 0 <= dt <= ahead and not turn <= STEADY + 2 * dt * _speed(sample, last):
+                raise InputError(f'imu: gravity turned by {turn:.3g} rad in {dt:.3g} s; that is implausible')
+        self._last = sample, gravity
+        return gravity
+
+    def stale(self, now: float, clock: float, timeout: float) -> str | None:
+        """Why the direction of gravity is not known: never received, or too old."""
+        if self._last is None:
+            return 'gravity was never received from the IMU'
+        sample = self._last[0]
+        age = max(abs(now - sample.arrival), clock - sample.stamp if sample.stamp > 0 else 0.0)
+        if age <= timeout:
+            return None
+        return f'gravity from the IMU is {age:.3f} s old, the limit is {timeout:g} s'
+
+
+def _speed(*samples: ImuSample) -> float:
+    """Largest measured angular speed [rad/s]; UNKNOWN_SPEED where none is measured."""
+    speeds = [float(np.linalg.norm(sample.angular_velocity)) for sample in samples]
+    return max(speed if isfinite(speed) else UNKNOWN_SPEED for speed in speeds)
+
+
+def _angle(a: Array, b: Array) -> float:
+    """Angle between two vectors [rad]."""
+    return atan2(float(np.linalg.norm(np.cross(a, b))), float(a.dot(b)))
 
 
 class OdomSource:

@@ -5,7 +5,8 @@ from typing import Any
 
 from ..errors import InputError
 from ..robot.model import Robot
-from ..safety.joint_buffer import JointSamples
+from ..safety.joint_buffer import JointSamples, StateRate
+from .builder import within_urdf
 from .controller import Inputs, Outputs, TorqueController
 from .message_queue import RequestQueue, StateCollector
 from .sensors import ImuSample, OdomSample
@@ -25,19 +26,26 @@ class Session:
 
     def __init__(self, robot: Robot, settings: Settings) -> None:
         self.controller = TorqueController(robot, settings)
+        self._state_rate.reset()  # unlike a caller of the controller alone, a session measures it first
         self.is_active = False
         self.other_publisher = False  # whether another publisher is on the command topic
+        self.guard_problem = ''  # why the guard would not relay commands
         self.answered = (0, 0)  # stamp of the newest joint state [s, ns]
         self.followed = 0  # when the trajectory that was accepted last was received [ns]
         self._collector = StateCollector(robot)
         self._requests = RequestQueue()
         self._enable_pending = False
+        self._is_fed = False  # whether a whole state has arrived since activation
         self._stepped_at = -inf
 
     @property
     def is_sending(self) -> bool:
         """Whether torque is in flight."""
         return self.controller.safety.is_sending
+
+    @property
+    def _state_rate(self) -> StateRate:
+        return self.controller.state.buffer.state_rate
 
     @property
     def is_enable_pending(self) -> bool:
@@ -48,6 +56,9 @@ class Session:
         """Start stepping; nothing is sent before enable."""
         self.is_active = True
         self._enable_pending = bool(self.controller.settings.auto_enable)
+        self._is_fed = False
+        self._collector.forget_states()
+        self._requests.forget_deadman()
 
     def deactivate(self) -> None:
         """Stop stepping. The robot must be at rest."""
@@ -57,16 +68,22 @@ class Session:
 
     def take_states(self, sample: JointSamples, stamp: tuple[int, int] = (0, 0)) -> bool:
         """A joint state, and its stamp [s, ns] as the command will repeat it."""
-        if not self.is_active:
-            self._collector.forget_states()
         self.answered = stamp
-        return self._collector.take_sample(sample) and self.is_active
+        is_due = self._is_due(self._collector.take_sample(sample))
+        if not self.is_active and self._collector.is_whole:  # only its time counts: the rate must be known
+            self._state_rate.add(sample.stamp if sample.stamp > 0 else sample.arrival)
+            self._collector.forget_states()
+        return is_due
 
     def take_imu(self, sample: ImuSample) -> bool:
-        return self._collector.take_other('imu', sample) and self.is_active
+        return self._is_due(self._collector.take_other('imu', sample))
 
     def take_odom(self, sample: OdomSample) -> bool:
-        return self._collector.take_other('odom', sample) and self.is_active
+        return self._is_due(self._collector.take_other('odom', sample))
+
+    def _is_due(self, is_complete: bool) -> bool:
+        self._is_fed |= is_complete and self.is_active
+        return is_complete and self.is_active
 
     def take_wrench(self, sample: WrenchSample) -> bool:
         """A wrench; its age counts from the step that takes it."""
@@ -74,14 +91,15 @@ class Session:
         return False
 
     def take_trajectory(self, message: Any, received: int = 0) -> bool:
-        """A trajectory_msgs/JointTrajectory that was received at a time [ns]."""
+        """A trajectory_msgs/JointTrajectory, or its decoded form, and when it was received [ns]."""
         if self.is_active:
             self._requests.take_trajectory(message, received)
         return False
 
     def take_deadman(self, message: Any) -> bool:
-        """A heartbeat, std_msgs/Bool."""
-        self._requests.take_deadman(message)
+        """A heartbeat, std_msgs/Bool; one from before activation does not count."""
+        if self.is_active:
+            self._requests.take_deadman(message)
         return False
 
     def take_emergency_stop(self, message: Any) -> bool:
@@ -93,7 +111,9 @@ class Session:
 
     def step(self, now: float, clock: float, **requests: Any) -> Outputs:
         """One step with everything that was received; `requests` are further fields of Inputs."""
-        inputs = Inputs(now, clock, other_publisher=self.other_publisher, **requests)
+        inputs = Inputs(
+            now, clock, other_publisher=self.other_publisher, guard_problem=self.guard_problem, **requests
+        )
         self._collector.empty_into(inputs)
         received = self._requests.empty_into(inputs)
         outputs = self.controller.step(inputs)
@@ -106,11 +126,18 @@ class Session:
         """The watchdog: a step if none was made for PERIOD, or if auto_enable is pending."""
         if not self.is_active:
             return None
-        if self._enable_pending and not self.other_publisher:
-            outputs = self.step(now, clock, enable=True)
-            self._enable_pending = not self.controller.safety.is_driving
-            return outputs
+        if self._is_enable_due():
+            return self.enable(True, now, clock)
         return self.step(now, clock) if now - self._stepped_at >= PERIOD else None
+
+    def _is_enable_due(self) -> bool:
+        """Whether auto_enable acts now: once, on a state from after activation, when its rate is known.
+
+        A fault or another request in the meantime ends it.
+        """
+        self._enable_pending &= self.controller.safety.fault is None
+        is_ready = self._is_fed and not self.guard_problem and self._state_rate.hertz > 0
+        return self._enable_pending and is_ready
 
     def enable(self, is_enabled: bool, now: float, clock: float) -> Outputs:
         """The request of ~/enable."""
@@ -120,7 +147,7 @@ class Session:
     def change(self, settings: Settings, now: float, clock: float) -> Outputs:
         """Apply other live parameters, all or none; InputError if they are refused."""
         outputs = self.step(now, clock, settings=settings)
-        if self.controller.settings != settings:
+        if self.controller.settings != within_urdf(settings, self.controller.robot):
             raise InputError('; '.join(outputs.refused))
         return outputs
 

@@ -4,6 +4,8 @@ from ..robot.model import Robot
 from ..text import number, table
 from .builder import stop_of
 from .controller import TorqueController
+from .gains import DELAY, SAMPLING, delay_margin, gains_problem
+from .terms.friction_compensation import SCALE
 
 
 def startup_report(controller: TorqueController) -> list[str]:
@@ -19,6 +21,7 @@ def startup_report(controller: TorqueController) -> list[str]:
         f'command: {len(controller.drivers.names)} numbers in {controller.drivers.unit.symbol}, '
         f'in the order {", ".join(controller.drivers.names)}',
         _gravity(controller),
+        *_warnings(controller),
         f'stop policy: {stop.policy}, {stop.time:g} s; without a valid state {stop.blind_time:g} s',
     ]
 
@@ -51,3 +54,24 @@ def _gravity(controller: TorqueController) -> str:
     if {'gravity', 'computed_torque'} & set(settings.terms):
         return 'gravity: compensated here; the hardware must not (hardware_compensates_gravity is false)'
     return 'gravity: NOT compensated: neither gravity nor computed_torque is among the terms'
+
+
+def _warnings(controller: TorqueController) -> list[str]:
+    """What may become unstable: friction compensation, and gains at a low rate or with a delay."""
+    settings, lines = controller.settings, []
+    if 'friction' in settings.terms and settings.friction_scale > SCALE:
+        lines.append(
+            f'WARNING: friction.scale is {settings.friction_scale:g}, above {SCALE:g}: with less friction '
+            'than modelled, a joint can run away after a small push'
+        )
+    for kp, kd in filter(None, (term.gains for term in controller.terms)):
+        problem = gains_problem(controller.robot, kp, kd, 0.0, DELAY)
+        if problem is not None:
+            lines.append(f'WARNING: the rate of the states is not known yet; {problem}')
+        elif kp.any() or kd.any():
+            margin = float(delay_margin(kp, kd).min())
+            lines.append(
+                f'gains: stable with states above {SAMPLING / margin:.0f} Hz, '
+                f'or {SAMPLING / (margin - DELAY):.0f} Hz with a delay of {1e3 * DELAY:g} ms'
+            )
+    return lines

@@ -1,17 +1,19 @@
 """Joint samples from any number of publishers, merged and checked per joint."""
 
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import isfinite
+from math import inf, isfinite
 from typing import Literal
 
 import numpy as np
 
-from ..arrays import Array, Indices, is_finite
+from ..arrays import Array, Indices, Mask, is_finite, short_way
 
 NO_CLOCK = 'no time was received on /clock; check that the simulator publishes it'
-FUTURE = 1.0  # a stamp this far ahead of the clock is refused [s]
+AHEAD = 0.1  # default time by which a stamp may be ahead of the clock [s]
 MOST_LISTS = 64  # lists of joint names that are cached
+WINDOW = 0.5  # over which the rate of the states is measured [s]
 Rows = Indices | slice  # places in a message
 MissingVelocity = Literal['error', 'zero', 'differentiate']
 
@@ -31,11 +33,70 @@ class JointSamples:
     arrival: float
 
 
+class StateRate:
+    """Mean rate of the states by their times, over the last WINDOW."""
+
+    def __init__(self) -> None:
+        self._times: deque[float] = deque()
+        self._is_waiting = False  # whether time stands still until the controller sends a command
+        self._is_assumed = False  # whether the rate counts as sufficient until it is known
+
+    def add(self, time: float) -> None:
+        """A state of this time [s]."""
+        times = self._times
+        if times and not 0 <= time - times[-1] <= WINDOW:  # time was set, or states were interrupted
+            times.clear()
+        times.append(time)
+        while time - times[0] > WINDOW:
+            times.popleft()
+        self._is_waiting = False
+
+    def repeat(self) -> None:
+        """The same state again, without progress of time, as from a simulator in lock step."""
+        self._is_waiting = True
+
+    def assume(self) -> None:
+        """Count the rate as sufficient until it is known."""
+        self._is_assumed = True
+
+    def reset(self) -> None:
+        """Discard all states; nothing is assumed from now on."""
+        self._times.clear()
+        self._is_waiting = self._is_assumed = False
+
+    @property
+    def hertz(self) -> float:
+        """0 until states span 0.1 s; infinite while simulated time waits for a command."""
+        if self._is_waiting:
+            return inf
+        span = self._times[-1] - self._times[0] if self._times else 0.0
+        if span > 0.1:
+            return (len(self._times) - 1) / span
+        return inf if self._is_assumed else 0.0
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether the states of most of the window are known."""
+        return bool(self._times) and self._times[-1] - self._times[0] > 0.8 * WINDOW
+
+    @property
+    def count(self) -> int:
+        """States within the window."""
+        return len(self._times)
+
+
 class JointBuffer:
     """The newest position, velocity and effort of every joint, and the time of each."""
 
-    def __init__(self, joint_names: Sequence[str], missing_velocity: MissingVelocity = 'error') -> None:
+    def __init__(
+        self,
+        joint_names: Sequence[str],
+        missing_velocity: MissingVelocity = 'error',
+        continuous: Mask | None = None,
+    ) -> None:
         n = len(joint_names)
+        self.ahead = AHEAD  # a stamp that is farther ahead of the clock is refused [s]
+        self._continuous = np.zeros(n, dtype=bool) if continuous is None else continuous
         self.joint_names = tuple(joint_names)
         self.state = np.zeros(2 * n)  # positions, then velocities
         self.q, self.v = self.state[:n], self.state[n:]
@@ -49,6 +110,8 @@ class JointBuffer:
         self._increase = 0.0  # of the stamps of complete messages in this step [s]
         self._increase_by_joint: Array | None = None  # of the stamps of other messages [s]
         self._has_new = False
+        self.state_rate = StateRate()
+        self._renewed = np.zeros(n, dtype=bool)  # joints since the last complete state
         self.extra: set[str] = set()  # unknown joints
         self._missing_velocity = missing_velocity
         self._index = {name: i for i, name in enumerate(joint_names)}
@@ -64,6 +127,17 @@ class JointBuffer:
         if self._effort_source is not None:
             self._effort, self._effort_source = _part(*self._effort_source, len(self.q)), None
         return self._effort
+
+    def times(self) -> Array:
+        """Time of each joint's newest sample [s]: its stamp, or its arrival without one."""
+        return np.full(len(self.q), self.newest) if self._whole is not None else self._times[2].copy()
+
+    @property
+    def is_stamped(self) -> bool:
+        """Whether every joint's newest sample has a stamp."""
+        if self._whole is not None:
+            return self._whole.stamp > 0
+        return bool((self._times[0] > 0).all())
 
     def reset_stamps(self) -> None:
         """Accept any stamp next, for example after a fault was cleared."""
@@ -94,7 +168,7 @@ class JointBuffer:
         found = self._found
         if isinstance(found, str):
             return f'message refused: {found}'
-        reason = _invalid(sample, clock)
+        reason = _invalid(sample, clock, self.ahead)
         if reason is not None:
             return f'message refused: {reason}'
         rows, joints = found
@@ -134,6 +208,7 @@ class JointBuffer:
         self._effort_source = (sample.effort, rows)
         self._increase += time - self.newest
         self._has_new = True
+        self.state_rate.add(time)
         self.newest, self._whole = time, sample
         return True
 
@@ -168,8 +243,14 @@ class JointBuffer:
                 self._increase_by_joint = np.zeros(len(self.q))
             self._increase_by_joint[kept] += elapsed[good]
             self._has_new = True
+            self._renewed[kept] = True
+            if self._renewed.all():  # the slowest publisher determines the rate
+                self.state_rate.add(self.newest)
+                self._renewed.fill(False)
         if len(kept) == len(self.q):
             self._whole = sample
+        elif count and not elapsed.any() and (self._times[1, joints] == sample.arrival).all():
+            self.state_rate.repeat()
         bad = newer & ~good
         if not bad.any():
             return None
@@ -186,7 +267,8 @@ class JointBuffer:
         filled = np.zeros(len(velocity))
         if self._missing_velocity == 'differentiate':
             known = np.isfinite(elapsed) & (elapsed > 0)
-            filled[known] = (position - self.q[joints])[known] / elapsed[known]
+            moved = short_way(position - self.q[joints], self._continuous[joints])
+            filled[known] = moved[known] / elapsed[known]
         return np.where(missing, filled, velocity), True
 
     def stale(self, now: float, clock: float, timeout: float) -> str | None:
@@ -209,12 +291,14 @@ class JointBuffer:
         if ages[oldest] <= timeout:
             return None
         name = self.joint_names[oldest]
+        if not (isfinite(now) and isfinite(clock)):
+            return f'the clock is at {clock if isfinite(now) else now} s, which is not a time'
         if not isfinite(ages[oldest]):
-            return f'joint {name!r} was never received, or the clock is NaN'
+            return f'joint {name!r} was never received'
         return f'joint {name!r} is {ages[oldest]:.3f} s old, the limit is {timeout:g} s'
 
 
-def _invalid(sample: JointSamples, clock: float) -> str | None:
+def _invalid(sample: JointSamples, clock: float, ahead: float) -> str | None:
     """The reason why a whole message is refused, if any."""
     count = len(sample.names)
     if len(sample.position) != count:
@@ -225,7 +309,7 @@ def _invalid(sample: JointSamples, clock: float) -> str | None:
         return f'{len(sample.effort)} efforts for {count} names'
     if not (isfinite(sample.stamp) and sample.stamp >= 0):
         return f'stamp {sample.stamp} s'
-    if sample.stamp > clock + FUTURE:
+    if sample.stamp > clock + ahead:
         return f'stamp {sample.stamp} s is {sample.stamp - clock:.3f} s ahead of the clock'
     return None
 

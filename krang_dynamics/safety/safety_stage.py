@@ -8,7 +8,7 @@ from ..robot.model import Robot
 from .limits import Limits
 from .modes import Fault, Mode
 from .output_limiter import OutputLimiter
-from .stop_policies import StopPolicy, StopTorque, stop_policy
+from .stop_policies import Fade, Lower, StopPolicy, StopState, Zero, stop_policy
 
 LONGEST_STEP = 0.02  # largest time for which the rate limit allows a change at once [s]
 
@@ -36,7 +36,7 @@ class SafetyStage:
         self._since = 0.0  # when the ramp began [s]
         self._stopping: StopPolicy | None = None
         self._last_time: float | None = None
-        self._last_stop: StopTorque | None = None
+        self._last_stop: StopState | None = None
 
     # -- requests -------------------------------------------------------------------------------------
 
@@ -46,10 +46,9 @@ class SafetyStage:
             return f'a fault is latched ({self.fault}); clear it first'
         if self.is_driving:
             return None
-        holding = self.mode is Mode.STOPPING
-        if holding and not self.policy.is_lasting:
-            return 'the robot is still stopping; wait until it is disabled'
-        self._first = self._limiter.last.copy() if holding else self._limiter.start(measured)
+        # During a stop, torque continues from where it is.
+        is_stopping = self._stopping is not None
+        self._first = self._limiter.last.copy() if is_stopping else self._limiter.start(measured)
         self._since, self._stopping = now, None
         self._last_time = None
         self.mode = Mode.RAMPING
@@ -60,6 +59,24 @@ class SafetyStage:
         if self.is_driving:
             self._begin_stop(now)
             self.mode = Mode.STOPPING
+
+    def release(self, now: float) -> None:
+        """Bring the torque to zero at the stop rate, from any mode: for robots with brakes or a support."""
+        self._change_stop(now, Zero)
+
+    def lower(self, now: float) -> None:
+        """End a stop that would last: a robot that is held is lowered."""
+        if self._stopping is not None and self._stopping.is_lasting:
+            self._change_stop(now, Lower)
+
+    def fade(self, now: float) -> None:
+        """End a stop within its time, at rest or not."""
+        self._change_stop(now, Fade)
+
+    def _change_stop(self, now: float, policy: type[StopPolicy]) -> None:
+        if self.is_sending:
+            self._stopping = policy(self.stop, now, self._limiter.last)
+            self.mode = Mode.STOPPING if self.fault is None else Mode.FAULT
 
     def trip(self, now: float, fault: Fault) -> None:
         """Latch a fault; torque in flight ends in the stop policy. The first fault is kept."""
@@ -82,9 +99,21 @@ class SafetyStage:
         return None
 
     @property
+    def torque(self) -> Array:
+        """The last command [N m]."""
+        return self._limiter.last
+
+    @property
     def is_driving(self) -> bool:
         """Whether the terms reach the motors."""
         return self.mode in (Mode.RAMPING, Mode.ACTIVE)
+
+    @property
+    def idle_reason(self) -> str:
+        """Why no reference is followed, and what to do."""
+        if self.fault is not None:
+            return f'a fault is latched ({self.fault}); clear it and enable the controller first'
+        return f'the controller is {self.mode.value}; enable it first'
 
     @property
     def is_sending(self) -> bool:
@@ -93,7 +122,7 @@ class SafetyStage:
     # -- every step -----------------------------------------------------------------------------------
 
     def step(
-        self, now: float, stamped: float | None, torque: Array | None, stop: StopTorque | None
+        self, now: float, stamped: float | None, torque: Array | None, stop: StopState | None
     ) -> Array | None:
         """The command [N m] over joint_names; None: send nothing.
 
@@ -110,7 +139,8 @@ class SafetyStage:
             self.trip(now, Fault('torque', 'the sum of the terms is not finite'))
         if self._stopping is None:
             return None
-        command = self._out(self._stopping.torque(now, stop), dt, self.limits.stop_rate)
+        torque = self._in_proportion(self._stopping.torque(now, stop), dt)
+        command = self._out(torque, dt, self.limits.stop_rate)
         if self._stopping.finished and not command.any():
             self._stopping = None
             self.mode = Mode.DISABLED if self.fault is None else Mode.FAULT
@@ -119,6 +149,17 @@ class SafetyStage:
     def _begin_stop(self, now: float) -> None:
         gravity = np.zeros(self._robot.nv) if self._last_stop is None else self._last_stop.gravity
         self._stopping = self.policy(self.stop, now, gravity)
+
+    def _in_proportion(self, torque: Array, dt: float) -> Array:
+        """The torque after this step: all joints change in proportion, within the stop rate.
+
+        Joints that brake one after another would first accelerate the hand.
+        """
+        last, limit = self._limiter.last, self.limits.effort
+        change = np.clip(torque, -limit, limit) - last
+        allowed = self.limits.stop_rate * dt
+        excess = np.divide(np.abs(change), allowed, out=np.zeros_like(change), where=allowed > 0).max()
+        return last + change / excess if excess > 1.0 else torque
 
     def _blend(self, now: float, torque: Array) -> Array:
         share = 1.0 if self.ramp_time <= 0 else max(0.0, (now - self._since) / self.ramp_time)
@@ -132,7 +173,7 @@ class SafetyStage:
         command, self.limited = self._limiter.limit(torque, dt, rate)
         return command
 
-    def _checked(self, stop: StopTorque) -> StopTorque | None:
+    def _checked(self, stop: StopState) -> StopState | None:
         """The stop torque, kept for later; None where it is not finite."""
         if not is_finite(stop.gravity):
             return None

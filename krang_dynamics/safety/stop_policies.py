@@ -2,74 +2,148 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar, TypeVar
+from typing import ClassVar, Protocol, TypeVar
 
 import numpy as np
 
-from ..arrays import Array
+from ..arrays import Array, Mask
 from ..errors import UnknownNameError
 from ..robot.config import StopConfig
 
-# Rate at which motion decays [1/s]. A part that would fall at up to 1.5 g sinks at 1.5 g / RATE = 0.37 m/s;
-# 0.5 m/s is promised. States and commands may be late by 0.5 / RATE = 12 ms before damping oscillates.
-RATE = 40.0
-SETTLE = 1.5  # longest time of damping after gravity support has ended [s]
-STILL = 0.01  # below this speed the robot is at rest [rad/s]
+RATE = 40.0  # largest rate at which motion decays [1/s]
+SLOWEST = 3.0  # smallest rate while the robot is lowered [1/s]
+UNKNOWN = 0.02  # assumed time between two states until it is measured: that of the lowest default rate [s]
+MEMORY = 2.0  # time over which a gap between two steps is forgotten [s]
+DELAY = 0.01  # delay of states and commands with which a stop is stable [s]
+MARGIN = 0.5  # product of decay rate and delay; oscillation begins at pi / 2
+SINK = 0.22  # speed at which the fastest point sinks while gravity support is lowered [m/s]
+MOVING = 0.1  # below this speed the robot may be carried by end stops, friction or a support [m/s]
+FAST = 0.32  # above this speed support rises again [m/s]
+RISE = 0.25  # time in which support rises from 0 to 1 [s]
+STILL = 0.01  # below this speed a joint is at rest [rad/s]
+REST = 1.0  # time for which all joints must be at rest before the robot is released [s]
+SMOOTHING = 0.1  # time constant of the filtered speeds that define rest: encoders are noisy [s]
+CARRIED = 3.0  # a joint is carried if it sinks this many times slower than damping alone would allow
+RESOLUTION = 1e-3  # smallest speed that is distinguished from 0 [rad/s]
+UNSTABLE = -0.05  # stiffness per inertia below which gravity drives a joint away [1/s2]
+
+
+class GravityModel(Protocol):
+    """What a stop needs from the robot's model in the present pose."""
+
+    def point_speed(self, v: Array) -> float:
+        """Largest speed [m/s] of any point if the joints moved at v [rad/s]."""
+
+    def gravity_stiffness(self) -> Array:
+        """dQ/dq [N m/rad]."""
 
 
 @dataclass(slots=True)
-class StopTorque:
+class StopState:
     """What a stop can use of the present state."""
 
-    gravity: Array  # [N m]
+    gravity: Array  # Q [N m]
     v: Array  # [rad/s]
     A: Array  # mass matrix [kg m2]
     driven: Array  # 1 for joints that get torque, 0 for others
+    hertz: float  # measured rate of the states, 0 until it is known [Hz]
+    model: GravityModel
 
-    @property
-    def damping(self) -> Array:
-        """-D v [N m], D = RATE A: proportional to the inertia that each motion has.
+    def fastest_decay(self, gap: float) -> float:
+        """Largest decay rate [1/s] that is stable with a delay of DELAY and this gap between steps [s]."""
+        return min(RATE, MARGIN / (0.5 * max(1.0 / self.hertz if self.hertz else UNKNOWN, gap) + DELAY))
+
+    def damping(self, decay: float) -> Array:
+        """-D v [N m], D = decay A, decay [1/s]: proportional to the inertia of each motion.
 
         Joints without torque are left out: braking a driven joint for their motion would move it.
         """
-        return -RATE * (self.A @ (self.driven * self.v))
+        return -decay * (self.A @ (self.driven * self.v))
+
+    def fall(self, carried: Mask | None = None) -> Array:
+        """Joint accelerations [rad/s2] of the driven joints without support, reversed: A^-1 Q.
+
+        Joints that are carried do not move.
+        """
+        rows = np.flatnonzero(self.driven if carried is None else (self.driven > 0) & ~carried)
+        a = np.zeros_like(self.v)
+        a[rows] = np.linalg.solve(self.A[np.ix_(rows, rows)], self.gravity[rows])
+        return a
+
+    def speed(self) -> float:
+        """Speed [m/s] of the fastest point."""
+        return self.model.point_speed(self.driven * self.v)
+
+    def carried(self, decay: float, v: Array) -> Mask:
+        """Joints that are carried by an end stop, by friction or by a support.
+
+        They sink much slower than damping at `decay` [1/s] alone would allow; v [rad/s] is measured.
+        """
+        return np.abs(self.fall()) / decay > CARRIED * np.maximum(np.abs(v), RESOLUTION)
+
+    def is_stable(self, carried: Mask) -> bool:
+        """Whether a robot at rest stays there without torque; a robot that is balanced upright does not.
+
+        Joints that are not carried must be in a stable equilibrium.
+        """
+        free = np.flatnonzero((self.driven > 0) & ~carried)
+        if not free.size or not self.gravity.any():
+            return True
+        block = np.ix_(free, free)
+        stiffness = np.linalg.solve(self.A[block], self.model.gravity_stiffness()[block])
+        return bool(np.linalg.eigvals(stiffness).real.min() > UNSTABLE)
 
 
 class StopPolicy(ABC):
-    """One stop, from its beginning to its last command.
-
-    Without a valid state the last gravity torque decays over `blind_time`, and support that has ended is
-    not given again.
-    """
+    """One stop, from time `begin` [s] to its last command; it starts from the given `torque` [N m]."""
 
     name: ClassVar[str]  # in the parameter stop.policy and in robot files
-    is_lasting: ClassVar[bool] = False  # goes on until another request; the controller may be enabled in it
+    is_lasting: ClassVar[bool] = False  # continues until another request
 
-    def __init__(self, config: StopConfig, begin: float, gravity: Array) -> None:
+    def __init__(self, config: StopConfig, begin: float, torque: Array) -> None:
         self.config = config
-        self.begin = begin  # [s]
+        self.begin = begin
         self.finished = False  # whether nothing more needs to be sent
-        self._support = 1.0  # share of gravity that is compensated
-        self._gravity = gravity  # of the last valid state [N m]
-        self._now = begin
-
-    def torque(self, now: float, state: StopTorque | None) -> Array:
-        """Torque [N m] at time `now`; sets `finished` at the end."""
-        elapsed, self._now = max(0.0, now - self._now), now
-        if state is None:
-            self._support = max(0.0, self._support - elapsed / self.config.blind_time)
-            self.finished = self._support == 0.0
-            return self._support * self._gravity
-        self._gravity = state.gravity
-        return self._with_state(now, state)
 
     @abstractmethod
-    def _with_state(self, now: float, state: StopTorque) -> Array:
-        """Torque [N m] with a valid state."""
+    def torque(self, now: float, state: StopState | None) -> Array:
+        """Torque [N m] at time `now`, with or without a valid state; sets `finished` at the end."""
 
-    def _is_at_rest(self, now: float, state: StopTorque) -> bool:
-        over = now - self.begin - self.config.time
-        return over >= SETTLE or bool(np.abs(state.v).max() < STILL)
+
+class SupportingStop(StopPolicy):
+    """A stop that supports a share of gravity.
+
+    Without a valid state the last gravity torque decays over `blind_time`.
+    """
+
+    def __init__(self, config: StopConfig, begin: float, torque: Array) -> None:
+        super().__init__(config, begin, torque)
+        self._support = 1.0  # share of gravity that is compensated
+        self._gravity = torque  # of the last valid state [N m]
+        self._blind = 0.0  # time without a valid state [s]
+        self._gap = 0.0  # largest time between the steps with two states recently [s]
+        self._v: Array | None = None  # of the newest state, ...
+        self._state_at = begin  # ... and when it was first used [s]
+        self._now = begin
+
+    def torque(self, now: float, state: StopState | None) -> Array:
+        elapsed, self._now = max(0.0, now - self._now), now
+        self._gap = max(now - self._state_at, self._gap * (1.0 - min(1.0, elapsed / MEMORY)))
+        if state is not None and state.v is not self._v:
+            self._v, self._state_at = state.v, now
+        if state is None:
+            self._blind += elapsed
+            self._support = max(0.0, self._support - elapsed / self.config.blind_time)
+            # If states return before that, a robot that still moves is braked again.
+            self.finished = self._blind >= self.config.blind_time and self._support == 0.0
+            return self._support * self._gravity
+        self._blind = 0.0
+        self._gravity = state.gravity
+        return self._with_state(elapsed, state)
+
+    @abstractmethod
+    def _with_state(self, elapsed: float, state: StopState) -> Array:
+        """Torque [N m] with a valid state, `elapsed` [s] after the last one."""
 
 
 PolicyType = TypeVar('PolicyType', bound=type[StopPolicy])
@@ -90,29 +164,65 @@ def stop_policy(name: str) -> type[StopPolicy]:
 
 
 @register
-class Hold(StopPolicy):
+class Hold(SupportingStop):
     """Q - D v until another request."""
 
     name = 'hold'
     is_lasting = True
 
-    def _with_state(self, now: float, state: StopTorque) -> Array:
-        self.finished = self._support == 0.0 and self._is_at_rest(now, state)
-        return self._support * state.gravity + state.damping
+    def _with_state(self, elapsed: float, state: StopState) -> Array:
+        return self._support * state.gravity + state.damping(state.fastest_decay(self._gap))
 
 
 @register
-class Lower(StopPolicy):
-    """s Q - D v; s falls from 1 to 0 over `time`, then damping until the robot is at rest."""
+class Lower(SupportingStop):
+    """s Q - D v; s falls from 1 to 0 over `time`, but no point sinks faster than about SINK.
+
+    D normally lets the fastest point sink at SINK without support, so that robots with large rotors come down
+    too. If a point is faster, D rises up to the largest stable value. If that is not enough, s stays above
+    1 - SINK decay / fall. At the end, damping continues until the robot is at rest in a stable pose.
+    """
 
     name = 'lower'
 
-    def _with_state(self, now: float, state: StopTorque) -> Array:
-        self._support = min(self._support, max(0.0, 1.0 - (now - self.begin) / self.config.time))
-        self.finished = self._support == 0.0 and self._is_at_rest(now, state)
+    def __init__(self, config: StopConfig, begin: float, torque: Array) -> None:
+        super().__init__(config, begin, torque)
+        self._smooth_v = np.zeros_like(torque)
+        self._carried = np.zeros(len(torque), dtype=bool)
+        self._resting = 0.0  # time at rest [s]
+
+    def _with_state(self, elapsed: float, state: StopState) -> Array:
+        share = min(1.0, elapsed / SMOOTHING)
+        self._smooth_v += share * (state.driven * state.v - self._smooth_v)
+        fall, speed = self._fall(state), state.speed()
+        decay = self._decay(fall, speed, state.fastest_decay(self._gap))
+        floor = max(0.0, 1.0 - SINK * decay / fall) if fall > 0 else 0.0
+        floor *= min(1.0, max(0.0, speed / MOVING - 0.1))  # a robot that does not sink is carried
+        change = elapsed / RISE if speed > FAST else -elapsed / self.config.time
+        self._support = min(1.0, max(self._support + change, floor, 0.0))
+        self._carried = state.carried(decay, self._smooth_v) & (self._support == 0.0)
+        self.finished = self._support == 0.0 and self._is_at_rest(elapsed, state)
         if self.finished:
             return np.zeros_like(state.gravity)
-        return self._support * state.gravity + state.damping
+        return self._support * state.gravity + state.damping(decay)
+
+    def _fall(self, state: StopState) -> float:
+        """Acceleration [m/s2] of the fastest point without support.
+
+        Damping for joints that are carried would only make the others creep.
+        """
+        return state.model.point_speed(state.fall(self._carried))
+
+    def _decay(self, fall: float, speed: float, fastest: float) -> float:
+        """Decay rate [1/s]: just enough to limit the sinking speed, up to `fastest` at higher speed."""
+        slowest = min(fastest, max(SLOWEST, fall / SINK))
+        share = min(1.0, max(0.0, (speed - SINK) / (FAST - SINK)))
+        return slowest + share * (fastest - slowest)
+
+    def _is_at_rest(self, elapsed: float, state: StopState) -> bool:
+        is_still = np.abs(self._smooth_v).max() < STILL
+        self._resting = self._resting + elapsed if is_still else 0.0
+        return self._resting >= REST and state.is_stable(self._carried)
 
 
 @register
@@ -121,10 +231,23 @@ class Zero(StopPolicy):
 
     name = 'zero'
 
-    def __init__(self, config: StopConfig, begin: float, gravity: Array) -> None:
-        super().__init__(config, begin, gravity)
-        self._support = 0.0
+    def __init__(self, config: StopConfig, begin: float, torque: Array) -> None:
+        super().__init__(config, begin, torque)
+        self._zero = np.zeros_like(torque)
 
-    def _with_state(self, now: float, state: StopTorque) -> Array:
+    def torque(self, now: float, state: StopState | None) -> Array:
         self.finished = True
-        return np.zeros_like(state.gravity)
+        return self._zero
+
+
+class Fade(StopPolicy):
+    """The last torque, faded to zero over `time`: the end of a stop that does not come to rest."""
+
+    def __init__(self, config: StopConfig, begin: float, torque: Array) -> None:
+        super().__init__(config, begin, torque)
+        self._torque = torque
+
+    def torque(self, now: float, state: StopState | None) -> Array:
+        share = max(0.0, 1.0 - (now - self.begin) / self.config.time)
+        self.finished = share == 0.0
+        return share * self._torque

@@ -8,7 +8,6 @@ from harness import robot_named
 
 import krang_dynamics as kd
 from krang_dynamics.control.builder import (
-    commanded_joints,
     gravity_of,
     in_force,
     limits_of,
@@ -18,6 +17,7 @@ from krang_dynamics.control.builder import (
     with_payloads,
 )
 from krang_dynamics.control.controller import Inputs, TorqueController
+from krang_dynamics.control.drivers import commanded_joints
 from krang_dynamics.control.parameters import PARAMETERS
 from krang_dynamics.control.settings import Settings
 from krang_dynamics.errors import ConfigError, InputError, KrangError
@@ -298,7 +298,7 @@ def test_the_values_in_force_are_valid_settings_and_change_nothing(name):
 
 
 def test_the_values_in_force_are_those_given(planar):
-    stop = {'stop.policy': 'hold', 'stop.time': 1.5, 'stop.rate': [9.0, 8.0]}
+    stop = {'stop.policy': 'hold', 'stop.time': 1.5, 'stop.rate': [9.0, 8.0], 'stop.limit': 20.0}
     settings = {**stop, 'limits.effort': [20.0, 10.0]}
     assert shown(configured(planar, **settings)) == {
         **settings,
@@ -306,6 +306,8 @@ def test_the_values_in_force_are_those_given(planar):
         'limits.velocity': [6.0, 6.0],
         'limits.position_margin': [0.0, 0.0],
         'stop.blind_time': 0.5,
+        'stream.velocity': [5.0, 5.0],
+        'stream.acceleration': [10.0, 10.0],
         'command_joints': ['joint_1', 'joint_2'],
         'command_unit': 'torque',
     }

@@ -9,6 +9,7 @@ from krang_dynamics.control.drivers import Drivers
 from krang_dynamics.safety.limits import Limits
 
 UNKNOWN = np.full(2, np.nan)  # measured effort [N m]
+WEIGHT = np.array([20.0, 0.0])  # Q [N m]
 SPAN = 0.1  # [s]
 DT = 1e-3  # [s]
 
@@ -25,7 +26,7 @@ class Checked:
     def reason(self, values, label='', measured=UNKNOWN, dt=DT):
         self.time += dt
         self.check.advance(self.time, np.zeros(2), SPAN)
-        fault = self.check.check(Command(values, label, self.time), measured)
+        fault = self.check.check(Command(values, label, self.time), measured, WEIGHT)
         return fault and fault.reason
 
 
@@ -35,7 +36,8 @@ def checked():
 
 
 def test_a_command_within_limits_and_rate_is_right(checked):
-    assert checked.reason(np.array([100.0, -50.0]), 'joint_1,joint_2') is None
+    first = np.array([100.0, -50.0])
+    assert checked.reason(first, 'joint_1,joint_2', measured=first) is None
     assert checked.reason(np.array([100.0 - 1000.0 * DT, -50.0])) is None
 
 
@@ -62,12 +64,24 @@ def test_a_jump_beyond_the_rate_is_wrong_and_what_was_not_used_accumulates(check
 
 
 def test_after_a_pause_or_at_the_measured_effort_a_command_begins_anew(checked):
-    assert checked.reason(np.array([80.0, 0.0])) is None
+    assert checked.reason(np.array([20.0, 0.0])) is None
     checked.check.forget()
-    assert checked.reason(np.array([-80.0, 0.0])) is None
+    assert checked.reason(np.array([-80.0, 0.0]), measured=np.array([-80.0, 0.0])) is None
     checked.check.forget()
     assert checked.reason(np.zeros(2)) is None
     assert checked.reason(np.array([80.0, 0.0]), measured=np.array([81.0, 0.0])) is None
+
+
+def test_a_first_command_without_measured_effort_is_between_zero_and_the_weight(checked):
+    assert "'joint_1': its first torque is 30.1 N m" in checked.reason(np.array([30.1, 0.0]))
+    assert 'within -10 .. 30 N m' in checked.reason(np.array([-10.1, 0.0]))
+    assert checked.reason(np.array([29.9, 5.0])) is None
+
+
+def test_a_message_that_cannot_be_read_is_invalid(checked):
+    command = Command(np.zeros(2), '', checked.time, 'it cannot be read: x')
+    checked.check.advance(checked.time, np.zeros(2), SPAN)
+    assert checked.check.check(command, UNKNOWN, WEIGHT).reason == 'it cannot be read: x'
 
 
 def test_a_command_of_the_guard_itself_is_followed(checked):

@@ -1,5 +1,7 @@
 """The controller: inputs beyond states, changes of settings, references, and what must not move the robot."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from harness import PERIOD, Harness, closed_loop, robot_named
@@ -174,7 +176,7 @@ def test_an_empty_change_is_one_too(inputs):
 def test_new_gains_act_from_the_step_that_sets_them(gains, kp, kd):
     loop = Harness(terms=('computed_torque',), gains_bandwidth=5.0).start()
     held = loop.q
-    loop.q, loop.v = held + np.array([0.02, -0.03]), np.array([0.1, 0.2])
+    loop.q, loop.v = held + np.array([0.02, -0.02]), np.array([0.1, 0.2])
     outputs = loop.step(settings=changed(loop, **gains))
     assert outputs.refused == []
     acceleration = kp * (held - loop.q) - np.array(kd) * loop.v
@@ -197,7 +199,7 @@ def test_a_stiffer_controller_follows_with_its_new_gains():
     for bandwidth in (3.0, 9.0):
         step = 0.01 * np.array([1.0, -1.0])
         goal = loop.plant.q + step
-        there = JointTrajectory(loop.robot.joint_names, np.zeros(1), goal[None])
+        there = JointTrajectory(loop.robot.joint_names, np.array([0.0, 1.0]), np.array([goal, goal]))
         begin = len(loop.history)
         loop.step(trajectory=there, settings=changed(loop, gains_bandwidth=bandwidth))
         assert loop.outputs.refused == []
@@ -270,13 +272,78 @@ def test_another_deadman_timeout_counts(timeout, faults):
     assert (loop.outputs.fault.kind == 'deadman') if faults else (loop.outputs.fault is None)
 
 
-@pytest.mark.parametrize(('before', 'after', 'faults'), [(None, 0.05, True), (0.05, None, False)])
-def test_another_reference_timeout_counts_for_a_set_point_that_is_followed(before, after, faults):
-    loop = Harness(terms=('computed_torque',), reference_timeout=before).start()
-    loop.step(trajectory=JointTrajectory(loop.robot.joint_names, np.zeros(1), loop.q[None]))
+@pytest.mark.parametrize(('before', 'after', 'rests'), [(2.0, 0.05, True), (0.05, 2.0, False)])
+def test_another_reference_timeout_counts_for_a_set_point_that_is_followed(before, after, rests):
+    loop = Harness(terms=('computed_torque',), reference_timeout=before, stream_velocity=0.1).start()
+    loop.step(trajectory=JointTrajectory(loop.robot.joint_names, np.zeros(1), loop.q[None] + 1.0))
     loop.step(settings=changed(loop, reference_timeout=after))
+    loop.run(0.15)
+    assert loop.outputs.fault is None
+    assert (loop.outputs.reference[1] == 0).all() == rests
+
+
+def test_streamed_motion_obeys_the_stream_parameters_which_are_live():
+    limits = {'stream_velocity': [0.2, 0.1], 'stream_acceleration': 1.0}
+    loop = Harness(terms=('computed_torque',), reference_timeout=5.0, **limits).start()
+    far = JointTrajectory(loop.robot.joint_names, np.zeros(1), loop.q[None] + 1.0)
+    loop.step(trajectory=far)
+    assert loop.outputs.refused == []
+    v = np.array([loop.step().reference[1].copy() for _ in range(300)])
+    np.testing.assert_allclose(v.max(axis=0), [0.2, 0.1])
+    assert np.abs(np.diff(v, axis=0)).max() <= 1.0 * 1e-3 + 1e-9
+    loop.step(settings=changed(loop, stream_velocity=0.3), trajectory=far)
+    loop.run(0.3)
+    np.testing.assert_allclose(loop.outputs.reference[1], 0.3)
+
+
+def test_a_fast_stream_is_never_late():
+    """500 Hz into a loop of 100 Hz: the newest set-point counts, and the last one is reached."""
+    loop = Harness(terms=('computed_torque',)).start()
+    home, last = loop.q.copy(), 0.0
+    for k in range(500):
+        last = 0.2 * np.sin(2 * np.pi * 0.25 * k / 500)
+        point = JointTrajectory(loop.robot.joint_names, np.zeros(1), home[None] + last)
+        loop.session.take_trajectory(point, k)
+        if k % 5 == 4:
+            outputs = loop.step(dt=0.01)
+            assert (outputs.accepted, loop.session.followed) == (True, k)
+            # Less than the way of 10 ms and the way in which it comes to rest.
+            assert np.abs(outputs.reference[0] - home - last).max() < 0.01
+    loop.run(0.3)
+    np.testing.assert_array_equal(loop.outputs.reference[0], home + last)
+    assert loop.fault is None
+
+
+def test_a_stream_that_ends_comes_to_rest_and_the_controller_stays_active():
+    loop = Harness(terms=('computed_torque',), stream_velocity=0.1).start()
+    loop.step(trajectory=JointTrajectory(loop.robot.joint_names, np.zeros(1), loop.q[None] + 1.0))
+    loop.run(0.49)
+    np.testing.assert_allclose(loop.outputs.reference[1], 0.1)
     loop.run(0.1)
-    assert (loop.outputs.fault.kind == 'reference') if faults else (loop.outputs.fault is None)
+    np.testing.assert_array_equal(loop.outputs.reference[1], 0.0)
+    assert (loop.outputs.mode, loop.outputs.fault) == (Mode.ACTIVE, None)
+
+
+def test_the_empty_trajectory_stops_a_motion():
+    loop = Harness(terms=('computed_torque',)).start()
+    loop.step(trajectory=JointTrajectory(loop.robot.joint_names, np.array([1.0]), loop.q[None] + 0.5))
+    loop.run(0.1)
+    outputs = loop.step(trajectory=JointTrajectory((), np.zeros(0), np.zeros((0, 0))))
+    assert (outputs.accepted, outputs.refused) == (True, [])
+    assert outputs.reference[1].all()
+    loop.run(0.5)
+    np.testing.assert_array_equal(loop.outputs.reference[1], 0.0)
+    assert np.abs(loop.outputs.reference[0] - loop.q).max() < 0.1
+
+
+def test_a_stamp_is_on_the_clock_of_the_node():
+    loop = Harness(terms=('computed_torque',)).start()
+    goal = JointTrajectory(loop.robot.joint_names, np.array([0.5]), loop.q[None] + 0.01)
+    loop.step(trajectory=replace(goal, start=loop.clock + 0.1))
+    assert loop.outputs.accepted
+    moves = [loop.step().reference[1].any() for _ in range(200)]
+    assert 98 <= moves.index(True) <= 102
+    assert 'it is over' in loop.step(trajectory=replace(goal, start=loop.clock - 1.0)).refused[0]
 
 
 def test_another_wrench_timeout_counts():
@@ -456,7 +523,11 @@ def test_a_trajectory_is_discarded_at_disable_and_enable_holds_the_present_posit
 def test_a_trajectory_while_disabled_is_refused():
     loop = Harness(terms=('computed_torque',))
     there = JointTrajectory(loop.robot.joint_names, np.zeros(1), loop.q[None])
-    assert 'enable it first' in loop.step(trajectory=there).refused[0]
+    assert loop.step(trajectory=there).refused == ['trajectory: the controller is disabled; enable it first']
+    loop.step(emergency_stop=True)
+    (reason,) = loop.step(trajectory=there).refused
+    assert reason.startswith('trajectory: a fault is latched (emergency_stop: ')
+    assert reason.endswith('clear it and enable the controller first')
 
 
 def test_a_wrench_that_came_before_enable_is_not_applied():
@@ -512,7 +583,9 @@ TWINS = [
 
 def test_states_by_driver_name_give_commands_by_driver_name():
     robot = kd.load_robot('planar_2r', actuators=TWINS)
-    settings = Settings(ramp_time=0.0, command_joints=('m3', 'joint_2', 'm1'), limits_effort_rate=1e7)
+    settings = Settings(
+        ramp_time=0.0, command_joints=('m3', 'joint_2', 'm1'), limits_effort_rate=1e7, limits_state_rate=0.0
+    )
     controller = TorqueController(robot, settings)
     assert controller.drivers.names == ('m3', 'm2', 'm1')
     assert controller.command_joints == ('joint_1', 'joint_2')
@@ -527,3 +600,59 @@ def test_states_by_driver_name_give_commands_by_driver_name():
     np.testing.assert_allclose(outputs.torque, weight, rtol=ONE_KIND)
     shafts = [0.25 * weight[0] / -10.0, weight[1] / -4.0, 0.75 * weight[0] / 30.0]
     np.testing.assert_allclose(outputs.command, shafts, rtol=ONE_KIND)
+
+
+# -- P17: a set is atomic ------------------------------------------------------------------------------
+
+VALID_SETS = [
+    {'ramp_time': 0.3}, {'damping': 2.0}, {'limits_effort': [40.0, 20.0]}, {'limits_velocity': 3.0},
+    {'payload_tip_mass': 0.5}, {'payload_tip_mass': 0.0}, {'gravity': [0.0, 0.0, -9.0]},
+    {'gains_bandwidth': 8.0}, {'friction_scale': 0.5}, {'limits_effort': 5000.0},
+]  # fmt: skip
+INVALID_SETS = [
+    {'gains_kp': 1e6, 'gains_kd': 0.0}, {'gains_kp': 5.0, 'gains_kd': None}, {'damping': [1.0, 2.0, 3.0]},
+    {'gravity': [0.0, 0.0, -30.0], 'payload_tip_com': [0.0, 0.0]}, {'payload_tip_inertia': [1.0, 1.0]},
+    {'robot': 'krang'}, {'terms': ('gravity',)}, {'limits_velocity': [1.0]},
+    {'payload_tip_mass': 1e4, 'stop_time': 1.0},
+    {'gravity': [20.0, 20.0, 20.0]},
+]  # fmt: skip
+
+
+def test_p17_the_answer_of_each_of_forty_mixed_sets_concerns_only_itself():
+    loop = busy()
+    random = np.random.default_rng(4)
+    for k in random.permutation(40):
+        is_good = k % 2 == 0
+        changes = (VALID_SETS if is_good else INVALID_SETS)[k // 2 % 10]
+        before, limits = loop.controller.settings, loop.controller.limits.effort
+        wanted = before.replace(**changes)
+        outputs = loop.step(settings=wanted)
+        assert (outputs.refused == []) == is_good, (changes, outputs.refused)
+        assert outputs.fault is None
+        after = loop.controller.settings
+        if is_good:
+            kept = [name for name in after.values if name.replace('.', '_') not in changes]
+            assert all(after.values[name] == before.values.get(name) for name in kept)
+        else:
+            assert after == before
+            assert loop.controller.limits.effort is limits
+
+
+def test_p17_a_payload_that_was_refused_leaves_nothing_behind_and_one_that_was_set_can_be_removed():
+    loop = busy()
+    refused = loop.step(settings=changed(loop, payload_tip_mass=3.0, payload_tip_inertia=[1.0, 1.0])).refused
+    assert refused
+    assert loop.controller.dynamics.robot.payloads == ()
+    loop.step(settings=changed(loop, payload_tip_mass=3.0))
+    assert [payload.mass for payload in loop.controller.dynamics.robot.payloads] == [3.0]
+    loop.step(settings=changed(loop, payload_tip_mass=0.0))
+    assert loop.controller.dynamics.robot.payloads == ()
+
+
+def test_p17_the_effort_limit_reads_back_as_it_is_in_force():
+    loop = busy()
+    loop.session.change(changed(loop, limits_effort=5000.0), loop.time, loop.clock)
+    assert loop.settings.limits_effort == loop.controller.limits.effort.tolist() == [100.0, 50.0]
+    loop.session.change(changed(loop, ramp_time=0.2), loop.time, loop.clock)
+    assert loop.settings.limits_effort == [100.0, 50.0]
+    assert Harness(limits_effort=[5000.0, 3.0]).settings.limits_effort == [100.0, 3.0]

@@ -23,7 +23,7 @@ def taken(queue, time=7.0):
     return inputs, queue.empty_into(inputs)
 
 
-def trajectory(*positions):
+def trajectory(*positions, name='a'):
     """A trajectory_msgs/JointTrajectory with one point of one joint, as far as a controller reads it."""
     point = SimpleNamespace(
         time_from_start=SimpleNamespace(sec=0, nanosec=0),
@@ -33,7 +33,7 @@ def trajectory(*positions):
         effort=[],
     )
     stamp = SimpleNamespace(sec=0, nanosec=0)
-    return SimpleNamespace(header=SimpleNamespace(stamp=stamp), joint_names=['a'], points=[point])
+    return SimpleNamespace(header=SimpleNamespace(stamp=stamp), joint_names=[name], points=[point])
 
 
 def wrench(frame, force=1.0, arrival=0.0):
@@ -70,19 +70,35 @@ def test_after_a_flood_of_presses_the_last_one_counts(queue, last):
     assert pressed[-1] is last
 
 
-def test_trajectories_are_given_one_by_one_with_the_time_of_their_reception(queue):
+def test_the_newest_trajectory_is_given_with_the_time_of_its_reception(queue):
     for k in range(3):
         queue.take_trajectory(trajectory(k), received=100 + k)
-    steps = [taken(queue) for _ in range(3)]
-    assert [inputs.trajectory.positions[0, 0] for inputs, _ in steps] == [0.0, 1.0, 2.0]
-    assert [received for _, received in steps] == [100, 101, 102]
+    inputs, received = taken(queue)
+    assert (inputs.trajectory.positions[0, 0], received) == (2.0, 102)
+    assert taken(queue)[0].trajectory is None
+
+
+def test_trajectories_of_different_joints_are_given_one_by_one(queue):
+    for k, name in enumerate('aba'):
+        queue.take_trajectory(trajectory(k, name=name), received=100 + k)
+    assert [taken(queue)[1] for _ in range(3)] == [101, 102, 0]
+
+
+def test_an_empty_trajectory_discards_those_that_wait(queue):
+    queue.take_trajectory(trajectory(1.0), received=1)
+    stop = trajectory()
+    stop.points, stop.joint_names = [], []
+    queue.take_trajectory(stop, received=2)
+    inputs, received = taken(queue)
+    assert (len(inputs.trajectory.times), received) == (0, 2)
     assert taken(queue)[0].trajectory is None
 
 
 def test_trajectories_that_wait_have_a_bound(queue):
     for k in range(2 * MOST_TRAJECTORIES):
-        queue.take_trajectory(trajectory(k), received=k)
-    assert [taken(queue)[1] for _ in range(MOST_TRAJECTORIES + 1)] == [*range(MOST_TRAJECTORIES), 0]
+        queue.take_trajectory(trajectory(k, name=str(k)), received=k + 1)
+    received = [taken(queue)[1] for _ in range(MOST_TRAJECTORIES + 1)]
+    assert received == [*range(MOST_TRAJECTORIES + 1, 2 * MOST_TRAJECTORIES + 1), 0]
 
 
 def test_an_invalid_trajectory_is_refused_at_reception_and_leaves_the_others(queue):

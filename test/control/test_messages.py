@@ -198,7 +198,6 @@ def test_no_trajectory_breaks_the_controller(driving, names, points):
 @pytest.mark.parametrize(
     'points',
     [
-        [],
         [point()],
         [point(), point(1)],
         [point(velocities=[0, 0])],

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from krang_dynamics.control.node_state import NodeState
+from krang_dynamics.errors import InputError
 from krang_dynamics.safety.modes import Fault
 
 PLAIN = {
@@ -34,6 +35,16 @@ FULL = {
 def test_what_is_written_is_read_back(fields):
     state = NodeState(**fields)
     assert NodeState.from_json(state.to_json()) == state
+
+
+def test_payloads_are_read_for_their_robot_only():
+    whole = {'frame': 'tip', 'mass': 2.0, 'com': [0.0, 0.0, 0.1], 'inertia': [[0.0] * 3] * 3}
+    (payload,) = NodeState(**{**FULL, 'payload': [whole]}).payloads('planar_2r')
+    assert (payload.frame, payload.mass, payload.com[2]) == ('tip', 2.0, 0.1)
+    with pytest.raises(InputError, match="state of 'planar_2r'"):
+        NodeState(**FULL).payloads('krang')
+    with pytest.raises(InputError, match='payload'):
+        NodeState(**FULL).payloads('planar_2r')  # it has no inertia
 
 
 def test_arrays_and_tuples_become_lists():
@@ -75,6 +86,7 @@ def test_entries_of_a_newer_writer_are_ignored():
         'null',
         '3',
         '[]',
+        '[' * 100_000,
         '"text"',
         '{}',
         '{"event": "enable"}',

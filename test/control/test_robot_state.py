@@ -4,16 +4,34 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from harness import Harness, robot_named
+from harness import PERIOD, Harness, robot_named
 from scipy.spatial.transform import Rotation
 
 import krang_dynamics as kd
-from krang_dynamics.control.controller import Inputs
+from krang_dynamics.control.controller import Inputs, TorqueController
 from krang_dynamics.control.drivers import Drivers
 from krang_dynamics.control.robot_state import RobotState
 from krang_dynamics.control.sensors import ImuSample, OdomSample
+from krang_dynamics.control.settings import Settings
+from krang_dynamics.errors import InputError
 from krang_dynamics.safety.joint_buffer import JointSamples
 from krang_dynamics.safety.modes import Mode
+
+PLANAR = robot_named('planar_2r')
+UP = np.array([0.0, 0.0, 0.0, 1.0])  # a level inertial unit, x y z w
+STILL = np.zeros(3)  # [rad/s]
+
+
+def steps(loop, count, dt=PERIOD, **inputs):
+    return [loop.step(dt=dt, **inputs) for _ in range(count)]
+
+
+def refusal(loop, **inputs):
+    """Why enable is refused."""
+    outputs = loop.step(enable=True, **inputs)
+    assert outputs.mode is Mode.DISABLED
+    return outputs.refused[0]
+
 
 # -- inertial unit -------------------------------------------------------------------------------------
 
@@ -140,9 +158,9 @@ def test_stamps_increase_by_the_time_between_two_states():
 
 
 @pytest.mark.parametrize('by_hardware', [False, True])
-def test_the_stop_torque_is_that_of_the_state_and_of_driven_joints(by_hardware):
+def test_the_stop_state_is_that_of_the_state_and_of_driven_joints(by_hardware):
     robot, state = robot_state(hardware_compensates_gravity=by_hardware)
-    stop = state.stop_torque()
+    stop = state.stop_state()
     gravity = robot.gravity_torque(robot.home)
     np.testing.assert_allclose(stop.gravity, 0 * gravity if by_hardware else gravity, rtol=1e-12)
     np.testing.assert_allclose(stop.A, robot.mass_matrix(robot.home), rtol=1e-12)
@@ -159,3 +177,276 @@ def test_another_payload_keeps_gravity():
     state.dynamics.update(state.buffer.q, state.buffer.v)
     expected = loaded.with_gravity(gravity).gravity_torque(robot.home)
     np.testing.assert_allclose(state.dynamics.gravity, expected, rtol=1e-12)
+
+
+# -- rate of the states --------------------------------------------------------------------------------
+
+
+def test_enable_is_refused_until_the_rate_is_known():
+    loop = Harness(limits_state_rate=50.0)
+    assert 'only 1 states so far' in refusal(loop)
+    loop.run(0.11)
+    assert loop.step(enable=True).mode is Mode.RAMPING
+
+
+def test_a_controller_without_a_session_can_be_enabled_with_its_first_state_and_checks_the_rate_later():
+    controller = TorqueController(PLANAR, Settings())
+    for k in range(20):
+        now = 10.0 + 0.05 * k
+        sample = kd.JointSamples(PLANAR.joint_names, PLANAR.home, np.zeros(2), np.zeros(2), now, now)
+        outputs = controller.step(kd.Inputs(now, now, [sample], enable=True if k == 0 else None))
+        assert k or outputs.mode is Mode.RAMPING
+    assert outputs.fault.kind == 'state'
+
+
+@pytest.mark.parametrize(
+    ('hertz', 'is_enough'), [(1000, True), (50, True), (46, True), (44, False), (12, False)]
+)
+def test_enable_needs_the_rate_within_ten_percent(hertz, is_enough):
+    loop = Harness(limits_state_rate=50.0, state_timeout=0.2)
+    steps(loop, hertz, 1 / hertz)
+    outputs = loop.step(dt=1 / hertz, enable=True)
+    assert (outputs.refused == []) == is_enough
+    assert is_enough or f'{hertz:.1f} Hz, limits.state_rate is 50 Hz' in outputs.refused[0]
+
+
+def test_a_controller_whose_states_become_slow_faults():
+    loop = Harness(limits_state_rate=50.0)
+    loop.run(0.2)
+    loop.start()
+    steps(loop, 100, 0.02)
+    assert loop.fault is None
+    steps(loop, 30, 0.03)
+    assert loop.fault == 'state'
+    assert 'limits.state_rate' in loop.outputs.fault.reason
+
+
+def test_the_lowest_rate_can_change_while_driving():
+    loop = Harness(limits_state_rate=50.0)
+    steps(loop, 60, 0.01)
+    loop.step(dt=0.01, enable=True)
+    assert steps(loop, 60, 0.01)[-1].fault is None
+    loop.step(dt=0.01, limits={'state_rate': 200.0})
+    loop.step(dt=0.01)
+    assert loop.fault == 'state'
+
+
+# -- P18: jumps ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize('jump', [1.0, -0.3, 0.05])
+@pytest.mark.parametrize('velocity', ['error', 'differentiate'])
+def test_p18_a_position_that_contradicts_its_velocity_is_a_fault(jump, velocity):
+    loop = Harness(missing_velocity=velocity).start()
+    loop.q = loop.q + np.array([0.0, jump])
+    loop.step()
+    assert loop.fault == 'state'
+    assert "'joint_2' jumped" in loop.outputs.fault.reason
+
+
+def test_p18_without_velocities_jumps_are_not_detected():
+    loop = Harness(missing_velocity='zero').start()
+    loop.q = loop.q + np.array([0.0, 0.1])
+    loop.step()
+    assert loop.fault is None
+
+
+@pytest.mark.parametrize('hertz', [1000, 250, 50])
+def test_p18_noise_and_fast_motion_are_no_jump(hertz):
+    random = np.random.default_rng(1)
+    loop = Harness(limits_velocity=8.0)
+    q, dt = loop.q.copy(), 1 / hertz
+    loop.step(enable=True)
+    for k in range(2 * hertz):
+        t = k * dt
+        v = np.array([5.0, -3.0]) * np.sin(2 * np.pi * 2 * t)
+        q = q + v * dt
+        loop.q = q + random.normal(0, 1e-3, 2)
+        loop.v = v + random.normal(0, 0.1, 2)
+        loop.step(dt=dt)
+    assert loop.fault is None
+
+
+def test_p18_a_continuous_joint_may_pass_half_a_turn():
+    loop = Harness('otbot', terms=('damping',))
+    loop.q = loop.q + np.array([0, 0, 0, 0, 0, np.pi - 1e-3])
+    loop.v = np.array([0, 0, 0, 0, 0, 2.0])
+    loop.start()
+    loop.q = loop.q - np.array([0, 0, 0, 0, 0, 2 * np.pi - 2e-3])
+    loop.step()
+    assert loop.fault is None
+
+
+def test_p18_a_cleared_fault_starts_from_the_new_position():
+    loop = Harness('pendubot', terms=('damping',)).start()
+    loop.q = loop.q + np.array([1.0, 0.0])
+    loop.step()
+    assert loop.fault == 'state'
+    loop.run(1.0)
+    loop.step(clear_fault=True)
+    assert loop.start().fault is None
+
+
+# -- limits --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(('outside', 'v', 'fault'), [
+    (4.4e-12, 0.0, None), (9e-4, 0.1, None), (2e-3, 0.0, 'position'), (2e-3, 0.1, 'position'),
+    (2e-3, -0.1, None), (0.2, -0.1, None),
+])  # fmt: skip
+@pytest.mark.parametrize('side', [1, -1])
+def test_a_limit_has_the_tolerance_of_encoders_and_may_be_left_inwards(outside, v, fault, side):
+    loop = Harness().start()
+    limit = PLANAR.upper if side > 0 else PLANAR.lower
+    loop.move([0.6, limit[1] + side * outside])
+    loop.v = np.array([0.0, side * v])
+    loop.step()
+    assert loop.fault == fault
+
+
+@pytest.mark.parametrize(('outside', 'is_enabled'), [(9e-4, True), (2e-3, False)])
+def test_a_robot_on_its_end_stop_can_be_enabled(outside, is_enabled):
+    loop = Harness()
+    loop.q = np.array([0.6, PLANAR.upper[1] + outside])
+    assert (loop.step(enable=True).refused == []) == is_enabled
+
+
+@pytest.mark.parametrize(('robot', 'terms', 'expected'), [
+    ('planar_2r', ('computed_torque',), [0.2, 0.2]),
+    ('otbot', ('rolling_base',), [0.5, 0.5, 0.2, 0.2, 0.2, 0.2]),
+    ('planar_2r', ('gravity',), None),
+])  # fmt: skip
+def test_the_following_error_has_a_default_where_there_is_a_joint_reference(robot, terms, expected):
+    limit = TorqueController(robot_named(robot), Settings(terms=terms)).limits.following_error
+    assert (None if limit is None else limit.tolist()) == expected
+
+
+def test_a_blocked_joint_faults_by_default():
+    loop = Harness(terms=('computed_torque',)).start()
+    away = kd.JointTrajectory(('joint_1',), np.array([0.0, 2.0]), np.array([[0.6], [1.2]]))
+    loop.step(trajectory=away)
+    loop.run(2.0)
+    assert loop.fault == 'following_error'
+
+
+def test_the_following_error_of_a_continuous_joint_goes_the_short_way_round():
+    loop = Harness('pendubot', terms=('computed_torque',))
+    loop.q = np.array([0.0, 3.1])
+    loop.start()
+    loop.move([0.0, -3.1])
+    assert loop.step().fault is None
+
+
+def test_joints_that_do_not_follow_a_reference_have_no_following_error():
+    loop = Harness('krang', terms=('gravity', 'computed_torque')).start()
+    loop.move(loop.q + np.eye(17)[0])  # base_pitch, which others hold
+    loop.step()
+    assert loop.fault is None
+
+
+# -- effort at enable ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(('effort', 'reason'), [
+    ([-4000.0, 0.0], "joint 'joint_1' measures an effort of -4000 N m"),
+    ([0.0, 6.0 + 45.0], "joint 'joint_2' measures an effort of 51 N m"),
+])  # fmt: skip
+def test_an_effort_that_contradicts_gravity_refuses_enable_with_the_numbers(effort, reason):
+    loop = Harness()
+    loop.effort = np.array(effort)
+    text = refusal(loop)
+    assert reason in text
+    assert 'within' in text
+
+
+@pytest.mark.parametrize('share', [0.0, 0.5, 1.0, np.nan])
+def test_efforts_between_zero_and_gravity_are_accepted(share):
+    loop = Harness('krang')
+    margin = loop.robot.friction.coulomb + 0.099 * loop.controller.limits.effort
+    loop.effort = share * loop.robot.gravity_torque(loop.q) + margin
+    assert loop.step(enable=True).refused == []
+
+
+@pytest.mark.parametrize('limit', ['effort="0" velocity="5"', 'velocity="5"'])
+def test_a_driven_joint_without_effort_is_refused_by_name(limit):
+    text = PLANAR.urdf.text
+    text = text.decode() if isinstance(text, bytes) else text
+    text = text.replace('type="revolute"', 'type="continuous"').replace('effort="50" velocity="5"', limit)
+    with pytest.raises(InputError, match=r'joint_2.*effort limit'):
+        TorqueController(kd.load_robot(text), Settings())
+
+
+# -- requests ------------------------------------------------------------------------------------------
+
+
+def test_a_required_emergency_stop_must_have_been_received():
+    loop = Harness(emergency_stop_required=True)
+    assert 'emergency_stop' in refusal(loop)
+    loop.step(emergency_stop=False)
+    assert loop.step(enable=True).refused == []
+
+
+@pytest.mark.parametrize(('ahead', 'is_refused'), [(0.09, False), (0.11, True), (0.9, True)])
+def test_stamps_may_be_ahead_by_the_state_timeout(ahead, is_refused):
+    loop = Harness().start()
+    outputs = loop.step([loop.sample(stamp=loop.clock + PERIOD + ahead)])
+    assert bool(outputs.refused) == is_refused
+
+
+# -- gravity from an inertial unit ---------------------------------------------------------------------
+
+
+def imu_robot():
+    imu = {'link': PLANAR.urdf.root, 'mount_rpy': [0.0, 0.0, 0.0], 'feeds': 'gravity'}
+    return kd.load_robot('planar_2r', imu=imu)
+
+
+def unit(loop, orientation=UP, **changes):
+    sample = ImuSample(np.array(orientation), STILL, loop.clock + PERIOD, loop.time + PERIOD)
+    return replace(sample, **changes)
+
+
+def tilted(angle):
+    return np.array([np.sin(angle / 2), 0.0, 0.0, np.cos(angle / 2)])
+
+
+def level():
+    """An enabled controller that gets the direction of gravity with every state."""
+    loop = Harness(imu_robot())
+    for k in range(200):
+        loop.step(imu=[unit(loop)], enable=True if k == 5 else None)
+    assert loop.outputs.mode is Mode.ACTIVE
+    return loop
+
+
+def test_enable_needs_the_direction_of_gravity():
+    assert 'gravity was never received' in refusal(Harness(imu_robot()))
+
+
+def test_gravity_that_is_not_renewed_is_a_fault():
+    loop = level()
+    loop.run(0.09)
+    assert loop.fault is None
+    loop.run(0.02)
+    assert loop.fault == 'state'
+    assert 'gravity' in loop.outputs.fault.reason
+
+
+@pytest.mark.parametrize('orientation', [
+    [1.0, 0.0, 0.0, 0.0], tilted(0.3), 0.5 * UP, np.full(4, np.nan), np.zeros(4),
+])  # fmt: skip
+def test_one_implausible_direction_of_gravity_is_a_fault_and_is_not_used(orientation):
+    loop = level()
+    gravity = loop.controller.dynamics.model_gravity()
+    loop.step(imu=[unit(loop, orientation)])
+    assert loop.fault == 'state'
+    np.testing.assert_array_equal(loop.controller.dynamics.model_gravity(), gravity)
+
+
+def test_a_base_that_tilts_with_its_measured_speed_is_followed():
+    loop = level()
+    for k in range(1000):
+        spin = np.array([1.0, 0.0, 0.0])
+        loop.step(imu=[unit(loop, tilted(k * PERIOD), angular_velocity=spin)])
+    assert loop.fault is None
+    assert loop.controller.dynamics.model_gravity()[1] == pytest.approx(-9.81 * np.sin(0.999), rel=1e-3)

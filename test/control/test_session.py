@@ -134,28 +134,68 @@ def test_the_watchdog_alone_stops_a_robot_without_states():
 # -- automatic enable ----------------------------------------------------------------------------------
 
 
-def test_auto_enable_waits_for_states_and_enables_once():
+def feed(session, begin, count=200):
+    """Steps with states at STEP, and the watchdog after each; the time of the last."""
+    for k in range(count):
+        time = begin + k * STEP
+        if session.take_states(state(session, time)):
+            session.step(time, time + OFFSET)
+        session.watch(time, time + OFFSET)
+    return time
+
+
+def test_auto_enable_waits_until_the_rate_is_known_and_enables_once():
     session = session_of(auto_enable=True)
-    assert session.is_enable_pending
-    refused = session.watch(1.0, 1.0 + OFFSET)
-    assert (refused.mode, session.is_enable_pending) == (Mode.DISABLED, True)
-    session.take_states(state(session, 1.01))
-    assert session.watch(1.01, 1.01 + OFFSET).mode is Mode.ACTIVE
-    assert not session.is_enable_pending
-    session.enable(False, 1.011, 1.011 + OFFSET)
-    session.take_states(state(session, 1.012))
-    assert session.watch(1.03, 1.03 + OFFSET).mode is Mode.STOPPING
+    session.watch(1.0, 1.0 + OFFSET)
+    feed(session, 1.01, 90)
+    assert (session.controller.safety.mode, session.is_enable_pending) == (Mode.DISABLED, True)
+    time = feed(session, 1.1, 30)
+    assert (session.controller.safety.mode, session.is_enable_pending) == (Mode.ACTIVE, False)
+    session.enable(False, time + STEP, time + STEP + OFFSET)
+    feed(session, time + 2 * STEP, 50)
+    assert session.controller.safety.mode is Mode.STOPPING
 
 
-def test_auto_enable_waits_while_another_publisher_is_there():
+def test_a_refusal_uses_up_auto_enable():
     session = session_of(auto_enable=True)
     session.other_publisher = True
-    session.take_states(state(session, 1.0))
-    assert session.watch(1.0, 1.0 + OFFSET).mode is Mode.DISABLED
-    assert session.is_enable_pending
+    time = feed(session, 1.0)
+    assert not session.is_enable_pending
     session.other_publisher = False
-    session.take_states(state(session, 1.001))
-    assert session.watch(1.001, 1.001 + OFFSET).mode is Mode.ACTIVE
+    feed(session, time + STEP)
+    assert session.controller.safety.mode is Mode.DISABLED
+
+
+def test_a_fault_uses_up_auto_enable_and_clear_fault_does_not_enable():
+    session = session_of(auto_enable=True)
+    session.take_emergency_stop(message(True))
+    time = feed(session, 1.0)
+    assert (session.controller.safety.mode, session.is_enable_pending) == (Mode.FAULT, False)
+    session.take_emergency_stop(message(False))
+    session.step(time + STEP, time + STEP + OFFSET)
+    session.step(time + 2 * STEP, time + 2 * STEP + OFFSET, clear_fault=True)
+    feed(session, time + 3 * STEP)
+    assert session.controller.safety.mode is Mode.DISABLED
+
+
+def test_auto_enable_counts_states_from_activation():
+    session = session_of(auto_enable=True)
+    session.controller.state.buffer.state_rate.add(0.5)
+    session.deactivate()
+    session.activate()
+    feed(session, 0.61, 50)
+    assert session.is_enable_pending
+
+
+def test_a_heartbeat_from_before_activation_does_not_count():
+    session = session_of(deadman_required=True, limits_state_rate=0.0)
+    session.deactivate()
+    session.take_deadman(message(True))
+    session.activate()
+    session.take_states(state(session, 1.0))
+    assert 'no heartbeat' in session.enable(True, 1.0, 1.0 + OFFSET).refused[0]
+    session.take_deadman(message(True))
+    assert session.enable(True, 1.001, 1.001 + OFFSET).refused == []
 
 
 @pytest.mark.parametrize('request_', ['enable', 'disable', 'deactivate'])
@@ -173,7 +213,7 @@ def test_a_request_ends_auto_enable_and_activation_begins_it_again(request_):
 def test_without_auto_enable_nothing_is_sent_before_a_request():
     session = session_of()
     assert not session.is_enable_pending
-    for k in range(20):
+    for k in range(200):
         time = 1.0 + k * STEP
         session.take_states(state(session, time))
         assert session.step(time, time + OFFSET).torque is None
@@ -192,7 +232,7 @@ def test_a_trajectory_is_followed_from_the_next_step_and_its_reception_is_kept()
     assert session.followed == 0
     outputs = loop.step()
     assert (outputs.accepted, session.followed) == (True, 123)
-    session.take_trajectory(trajectory((0, [3.0, 3.0])), received=456)
+    session.take_trajectory(trajectory((0, [4.0, 4.0])), received=456)
     outputs = loop.step()
     assert (outputs.accepted, session.followed) == (False, 123)
     assert outputs.refused[0].startswith('trajectory: ')

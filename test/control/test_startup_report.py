@@ -118,3 +118,18 @@ def test_it_gives_the_stop_policy_and_times():
     assert 'stop policy: lower, 2 s; without a valid state 0.5 s' in report('planar_2r')
     lines = report('planar_2r', stop_policy='hold', stop_time=1.5, stop_blind_time=0.25)
     assert 'stop policy: hold, 1.5 s; without a valid state 0.25 s' in lines
+
+
+@pytest.mark.parametrize(('settings', 'warning'), [
+    ({'terms': ('friction',), 'friction_scale': 1.0}, 'WARNING: friction.scale is 1, above 0.8'),
+    ({'terms': ('computed_torque',), 'gains_bandwidth': 70.0}, 'WARNING: the rate of the states is'),
+    ({'terms': ('friction', 'computed_torque')}, None),
+])  # fmt: skip
+def test_it_warns_of_friction_compensation_and_of_fast_gains(settings, warning):
+    found = [line for line in report(**settings) if 'WARNING' in line]
+    assert [line.startswith(warning) for line in found] == ([True] if warning else [])
+
+
+def test_it_gives_the_lowest_rate_at_which_the_gains_are_stable():
+    line = next(line for line in report(terms=('computed_torque',)) if line.startswith('gains'))
+    assert line == 'gains: stable with states above 36 Hz, or 71 Hz with a delay of 10 ms'

@@ -128,6 +128,7 @@ def test_a_missing_velocity_may_count_as_zero():
 
 def test_a_missing_velocity_may_be_differentiated_by_the_stamps():
     buffer = JointBuffer(NAMES, 'differentiate')
+    buffer.ahead = 1.0
     take(buffer, [1.0, 1.0, 1.0], velocity=[])
     assert buffer.v.tolist() == [0.0, 0.0, 0.0]
     take(buffer, [1.5, 1.0, 0.5], velocity=[], stamp=CLOCK + 0.5)
@@ -145,3 +146,25 @@ def test_memory_does_not_grow_with_invalid_names(buffer):
         take(buffer, [1.0], names=(f'invalid_{k}',))
     assert len(buffer._maps) <= MOST_LISTS
     assert len(buffer.extra) <= MOST_LISTS
+
+
+def test_a_continuous_joint_is_differentiated_the_short_way_round():
+    buffer = JointBuffer(NAMES, 'differentiate', np.array([True, False, False]))
+    take(buffer, [3.1, 0.0, 0.0], velocity=[])
+    take(buffer, [-3.1, 0.0, 0.0], velocity=[], stamp=CLOCK + 0.05)
+    assert buffer.v[0] == pytest.approx((2 * np.pi - 6.2) / 0.05, rel=1e-6)
+
+
+def test_the_rate_of_states_is_infinite_while_time_waits_for_a_command(buffer):
+    for _ in range(2):
+        take(buffer, [1.0, 1.0, 1.0])
+        buffer.take(message([1.0], names=('nobody',)), NOW, CLOCK)
+    assert buffer.state_rate.hertz == np.inf
+    take(buffer, [1.0, 1.0, 1.0], stamp=CLOCK + 0.01)
+    assert (buffer.state_rate.hertz, buffer.state_rate.count) == (0.0, 2)
+
+
+def test_a_repeated_stamp_at_a_later_time_is_no_waiting(buffer):
+    take(buffer, [1.0, 1.0, 1.0], arrival=NOW - 0.01)
+    take(buffer, [1.0, 1.0, 1.0])
+    assert buffer.state_rate.hertz == 0

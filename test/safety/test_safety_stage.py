@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from harness import PERIOD, Harness
 
-from krang_dynamics.control.reference.trajectory import JointTrajectory
 from krang_dynamics.safety.modes import Mode
 
 ROUNDING = 1e-9  # N m
@@ -20,8 +19,8 @@ def torques(outputs):
 
 def test_the_first_command_is_the_measured_effort_then_it_ramps_to_the_terms():
     loop = Harness(ramp_time=1.0)
-    loop.effort = np.array([4.0, 7.0])
-    assert loop.step(enable=True).torque.tolist() == [4.0, 7.0]
+    loop.effort = np.array([4.0, 4.5])
+    assert loop.step(enable=True).torque.tolist() == [4.0, 4.5]
     path = torques(loop.run(0.5))
     wanted = loop.robot.gravity_torque(loop.q)
     np.testing.assert_allclose(path[-1], (loop.effort + wanted) / 2, atol=1e-6)
@@ -68,13 +67,55 @@ def test_a_stop_during_the_ramp_starts_from_the_torque_so_far(how):
     assert (np.abs(first.torque - before) <= largest + ROUNDING).all()
 
 
-def test_enable_waits_until_a_stop_is_over():
-    loop = Harness().start()
+def test_enable_during_a_stop_continues_from_the_present_torque():
+    loop = Harness(stop_policy='lower').start()
     loop.step(enable=False)
-    assert 'still stopping' in loop.step(enable=True).refused[0]
-    assert loop.outputs.mode is Mode.STOPPING
-    loop.stop()
-    assert loop.step(enable=True).mode is Mode.RAMPING
+    lowered = loop.run(0.3)[-1]
+    assert lowered.mode is Mode.STOPPING
+    assert loop.step(enable=True).torque.tolist() == lowered.torque.tolist()
+    assert loop.outputs.mode is Mode.RAMPING
+
+
+@pytest.mark.parametrize('policy', ['hold', 'lower', 'zero'])
+@pytest.mark.parametrize('is_driving', [True, False], ids=['driving', 'stopping'])
+def test_release_brings_torque_to_zero_at_the_stop_rate_from_any_mode(policy, is_driving):
+    loop = Harness(stop_policy=policy).start()
+    if not is_driving:
+        loop.step(enable=False)
+        loop.run(0.02)
+    before = np.abs(loop.outputs.torque)
+    loop.step(release=True)
+    outputs = loop.run(float((before / loop.controller.limits.stop_rate).max()) + 0.01)
+    assert (outputs[-1].torque, outputs[-1].mode) == (None, Mode.DISABLED)
+
+
+def test_release_in_a_fault_keeps_the_fault():
+    loop = Harness(stop_policy='hold').start()
+    loop.v = np.full(2, 100.0)
+    loop.step()
+    loop.v = np.zeros(2)
+    loop.step(release=True)
+    loop.run(1.0)
+    assert (loop.outputs.torque, loop.outputs.mode, loop.fault) == (None, Mode.FAULT, 'velocity')
+
+
+def test_a_held_robot_is_lowered_at_the_end_of_the_process():
+    loop = Harness(stop_policy='hold').start()
+    loop.step(lower=True)
+    assert loop.run(1.0)[-1].mode is Mode.STOPPING
+    loop.q = np.array([-np.pi / 2, 0.0])  # hanging
+    loop.run(4.0)
+    assert (loop.outputs.torque, loop.outputs.mode) == (None, Mode.DISABLED)
+
+
+def test_a_stop_that_does_not_end_fades_over_its_time():
+    loop = Harness(stop_policy='hold', stop_time=0.5).start()
+    loop.step(enable=False)
+    loop.run(0.1)
+    torque = loop.step(fade=True).torque
+    assert loop.run(0.25)[-1].torque == pytest.approx(0.5 * torque, rel=0.02)
+    loop.run(0.3)
+    assert (loop.outputs.torque, loop.outputs.mode) == (None, Mode.DISABLED)
 
 
 def test_a_held_robot_is_enabled_without_a_jump():
@@ -143,22 +184,12 @@ def test_a_deadman_switch_that_bounces_stays_stopped():
     assert loop.stop().outputs.mode is Mode.FAULT
 
 
-def test_a_streamed_set_point_that_is_not_renewed_faults():
-    loop = Harness(terms=('computed_torque',), reference_timeout=0.1).start()
-    loop.step(trajectory=JointTrajectory(loop.robot.joint_names, np.zeros(1), loop.q[None]))
-    assert loop.outputs.refused == []
-    loop.run(0.09)
-    assert loop.fault is None
-    loop.run(0.02)
-    assert loop.fault == 'reference'
-
-
 @pytest.mark.parametrize(
     ('kind', 'change'),
     [
         ('velocity', lambda loop: setattr(loop, 'v', np.array([0.0, 6.1]))),
-        ('position', lambda loop: setattr(loop, 'q', np.array([0.6, 3.2]))),
-        ('following_error', lambda loop: setattr(loop, 'q', loop.q + np.array([0.0, 0.2]))),
+        ('position', lambda loop: loop.move(np.array([0.6, 3.2]))),
+        ('following_error', lambda loop: loop.move(loop.q + np.array([0.0, 0.2]))),
     ],
 )
 def test_a_robot_beyond_a_limit_faults_and_names_the_joint(kind, change):
@@ -212,3 +243,19 @@ def test_clearing_and_enabling_in_one_step_keeps_the_observer_valid():
     loop.step(emergency_stop=False, clear_fault=True, enable=True)
     assert loop.run(0.1)[-1].fault is None
     assert np.isfinite(loop.controller.terms[1].external).all()
+
+
+@pytest.mark.parametrize('before', ['active', 'stopping', 'fault'])
+def test_release_brings_the_torque_to_zero_at_the_stop_rate_in_any_mode(before):
+    loop = Harness(stop_policy='hold', stop_rate=100.0).start()
+    if before == 'stopping':
+        loop.step(enable=False)
+    elif before == 'fault':
+        loop.step(emergency_stop=True)
+    first = loop.step().torque
+    loop.safety.release(loop.time)
+    path = np.array([first, *torques(loop.run(0.5))])
+    np.testing.assert_allclose(np.diff(path[:100, 0]), -100.0 * PERIOD)
+    assert not path[-1].any()
+    assert loop.outputs.torque is None
+    assert loop.outputs.mode is (Mode.FAULT if before == 'fault' else Mode.DISABLED)

@@ -22,13 +22,12 @@ class Spline:
     """
 
     def __init__(self, knots: Array, control: Array, rest: Array) -> None:
+        self.begin = float(knots[0]) if len(knots) else -np.inf
         self.end = float(knots[-1]) if len(knots) else -np.inf
         self.rest = rest
-        self._control, self._rest_row = control, rest.reshape(-1)
-        # Plain floats and prepared views: indexing arrays would cost more time than the mathematics.
+        # Plain floats: indexing arrays would cost more time than the mathematics.
         self._knots: list[float] = knots.tolist()
-        self._durations: list[float] = np.diff(knots).tolist()
-        self._pieces = [piece.reshape(SIZE, -1) for piece in control]
+        self._pieces = control.reshape(len(control), SIZE, rest.size)
         self._basis = np.empty(SIZE)
 
     @classmethod
@@ -36,13 +35,13 @@ class Spline:
         """The constant `rest` (4, n)."""
         return cls(np.zeros(0), np.zeros((0, SIZE, *rest.shape)), rest)
 
-    def sample(self, t: float, out: Array) -> None:
-        """Write the values at t [s] into `out` (4 n,); before the first knot, those of the first knot."""
+    def sample(self, t: float) -> Array:
+        """The values (4, n) at t [s]; before the first knot, those of the first knot."""
         piece = max(bisect_right(self._knots, t) - 1, 0)
         if piece >= len(self._pieces):
-            out[:] = self._rest_row
-            return
-        s = max((t - self._knots[piece]) / self._durations[piece], 0.0)
+            return self.rest
+        begin = self._knots[piece]
+        s = max((t - begin) / (self._knots[piece + 1] - begin), 0.0)
         r, basis = 1.0 - s, self._basis
         ss, rr = s * s, r * r
         basis[0] = r * rr * rr
@@ -51,12 +50,19 @@ class Spline:
         basis[3] = 10 * s * ss * rr
         basis[4] = 5 * ss * ss * r
         basis[5] = s * ss * ss
-        np.dot(basis, self._pieces[piece], out=out)
+        values: Array = basis @ self._pieces[piece]
+        return values.reshape(self.rest.shape)
 
-    def release(self, joints: Mask) -> None:
-        """Set the joints of a mask to zero for all times: another spline moves them."""
-        self._control[..., joints] = 0.0
-        self.rest[..., joints] = 0.0
+
+class JoinedSpline:
+    """A spline that another one continues."""
+
+    def __init__(self, head: Spline, body: Spline) -> None:
+        self._head, self._body, self.end, self.rest = head, body, body.end, body.rest
+
+    def sample(self, t: float) -> Array:
+        """The values (4, n) at t [s]."""
+        return self._head.sample(t) if t < self._body.begin else self._body.sample(t)
 
 
 def quintic(duration: Array, start: Array, end: Array) -> Array:
@@ -85,6 +91,28 @@ def cubic_accelerations(duration: Array, p: Array, v: Array) -> tuple[Array, Arr
     return (6 * slope - 4 * v[:-1] - 2 * v[1:]) / T, (-6 * slope + 2 * v[:-1] + 4 * v[1:]) / T
 
 
+def smooth_velocities(duration: Array, p: Array, start: Array | None, end: Array | None) -> Array:
+    """Velocities (pieces + 1, n) of the C2 cubic spline through p; no acceleration where an end is None."""
+    # lower v[i-1] + diagonal v[i] + upper v[i+1] = right: accelerations of neighbouring cubics agree.
+    T, slope = duration, np.diff(p, axis=0) / duration[:, None]
+    middle = 3 * (T[1:, None] * slope[:-1] + T[:-1, None] * slope[1:])
+    first, last = (3 * slope[0] if start is None else start), (3 * slope[-1] if end is None else end)
+    right = np.vstack([first, middle, last])
+    lower = np.hstack([0.0, T[1:], 1.0 if end is None else 0.0]).tolist()
+    diagonal = np.hstack(
+        [2.0 if start is None else 1.0, 2 * (T[:-1] + T[1:]), 2.0 if end is None else 1.0]
+    ).tolist()
+    upper = np.hstack([1.0 if start is None else 0.0, T[:-1], 0.0]).tolist()
+    for i in range(1, len(p)):  # Thomas' algorithm; importing scipy.linalg would double a node's start
+        factor = lower[i] / diagonal[i - 1]
+        diagonal[i] -= factor * upper[i - 1]
+        right[i] -= factor * right[i - 1]
+    right[-1] /= diagonal[-1]
+    for i in range(len(p) - 2, -1, -1):
+        right[i] = (right[i] - upper[i] * right[i + 1]) / diagonal[i]
+    return right
+
+
 def beyond(values: Array, lower: Array, upper: Array, tolerance: float = TOLERANCE) -> Mask:
     """Where values leave [lower, upper] by more than the tolerance."""
     low = lower - tolerance * np.maximum(1.0, np.abs(lower))
@@ -99,25 +127,27 @@ def first(mask: Mask) -> tuple[int, ...] | None:
     return tuple(int(i) for i in np.unravel_index(int(mask.argmax()), mask.shape))
 
 
-def excursion(control: Array, lower: Array, upper: Array) -> tuple[int, int, float] | None:
-    """Piece, joint and value where quintics (pieces, 6, n) leave the limits (n,), or None if none does.
+def excursion(control: Array, lower: Array, upper: Array) -> tuple[int, int, float, float] | None:
+    """Where quintics (pieces, 6, n) leave the limits (n,), or None if none does.
 
-    A curve whose control points are inside is inside; any other is halved until it is decided.
+    Returned are piece, joint, value, and the place in the piece, 0 to 1. A curve whose control points are
+    inside is inside; any other is halved until it is decided.
     """
     n = control.shape[2]
     points = np.swapaxes(control, 1, 2).reshape(-1, SIZE)
     curve = np.arange(len(points))
+    begin, width = np.zeros(len(points)), 1.0
     while curve.size:
         low, high = lower[curve % n, None], upper[curve % n, None]
         ends = points[:, [0, -1]]  # these lie on the curve
         if found := first(beyond(ends, low, high)):
             piece, joint = divmod(int(curve[found[0]]), n)
-            return piece, joint, float(ends[found])
+            return piece, joint, float(ends[found]), float(begin[found[0]] + width * found[1])
         # Twice the tolerance, so that rounding cannot leave a curve undecided forever.
         undecided = beyond(points, low, high, 2 * TOLERANCE).any(axis=1)
-        points, curve = points[undecided], curve[undecided]
+        points, curve, begin, width = points[undecided], curve[undecided], begin[undecided], width / 2
         points = np.concatenate([points @ FIRST_HALF.T, points @ SECOND_HALF.T])
-        curve = np.concatenate([curve, curve])
+        curve, begin = np.concatenate([curve, curve]), np.concatenate([begin, begin + width])
     return None
 
 

@@ -1,26 +1,43 @@
-"""The reference of computed torque: joint trajectories, checked before they are followed."""
+"""Joint trajectories, checked and made into splines, as far as that does not need the present reference."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.interpolate import CubicSpline
 
-from ...arrays import Array, Mask, array, joint_vector
+from ...arrays import Array, array
 from ...errors import InputError, UnknownNameError
 from ...robot.model import Robot
-from .spline import SIZE, Spline, beyond, cubic_accelerations, excursion, first, quintic
+from ...safety.limits import Limits
+from .spline import (
+    SIZE,
+    JoinedSpline,
+    Spline,
+    beyond,
+    cubic_accelerations,
+    excursion,
+    first,
+    quintic,
+    smooth_velocities,
+)
 
 SHORTEST = 1e-9  # between points [s], the resolution of ROS time
 LARGEST = 1e9  # of any number in a trajectory: below it no polynomial overflows
 REST = 1e-6  # velocity of a joint that has arrived [rad/s, m/s]
+# A smooth spline depends on a point that is 64 points away by less than 2**-64.
+REACH = 64
+CHUNK = 64  # points that are prepared at once
+SLOWER = 1.2  # factor between two trials of a feasible time
 
-Bounds = dict[str, tuple[Array, Array]]  # lower and upper, of 'position' and of 'velocity'
+Pause = Callable[[], None]
 
 
 @dataclass(frozen=True, eq=False)
 class JointTrajectory:
-    """K points of n joints, as in trajectory_msgs/JointTrajectory; one point is a streamed set-point."""
+    """K points of n joints, as in trajectory_msgs/JointTrajectory.
+
+    No points: come to rest. One point at time 0: a streamed set-point. One later point: a goal.
+    """
 
     joint_names: tuple[str, ...]
     times: Array  # (K,) from the start [s]
@@ -28,143 +45,186 @@ class JointTrajectory:
     velocities: Array | None = None  # (K, n)
     accelerations: Array | None = None  # (K, n)
     efforts: Array | None = None  # (K, n), feed-forward [N m, N]
+    start: float = 0.0  # on the node's clock [s]; 0: when it is accepted
 
 
-@dataclass(eq=False)
-class _Track:
-    """A spline that the joints of a mask follow since `start` [s]."""
+class Bounds:
+    """Limits of a reference, lower and upper, over joint_names."""
 
-    start: float
-    spline: Spline
-    joints: Mask
-    streamed: bool = False
+    def __init__(self, robot: Robot, limits: Limits) -> None:
+        self._source = (limits.velocity, limits.position_margin, limits.effort)
+        self.speed = np.minimum(robot.velocity_limits, limits.velocity)
+        margin = limits.position_margin
+        self.limits = {
+            'position': (robot.lower + margin, robot.upper - margin),
+            'velocity': (-self.speed, self.speed),
+            'effort': (-limits.effort, limits.effort),
+        }
 
-    @property
-    def end(self) -> float:
-        """When its motion ends [s]; -inf without motion."""
-        return self.start + self.spline.end
+    def is_of(self, limits: Limits) -> bool:
+        """Whether these are still the limits in force."""
+        present = (limits.velocity, limits.position_margin, limits.effort)
+        return all(a is b for a, b in zip(self._source, present, strict=True))
+
+    def of(self, columns: list[int]) -> dict[str, tuple[Array, Array]]:
+        """Those of some joints."""
+        return {what: (low[columns], high[columns]) for what, (low, high) in self.limits.items()}
 
 
-class Reference:
-    """Desired position, velocity, acceleration and feed-forward effort of every joint over time [s].
+class PreparedTrajectory:
+    """A checked trajectory, with splines between all points that the present reference does not influence.
 
-    A joint that a trajectory does not name keeps its reference: it holds, or it completes its
-    own motion. A joint that has arrived holds. Before the first hold() the reference is the robot's home.
+    Preparing may take long, in a thread of its own: `pause` is called between two parts of the work.
     """
 
-    def __init__(self, robot: Robot, timeout: float | None = None, start_tolerance: float = 0.1) -> None:
-        self.robot = robot
-        self.timeout = timeout  # of a streamed set-point [s]; None: never
-        self.start_tolerance = start_tolerance  # between robot and start of a trajectory [rad, m]
-        self._values, self._part = np.zeros((2, 4 * robot.nv))
-        rows = self._values.reshape(4, -1).view()
-        rows.flags.writeable = False
-        self._rows = (rows[0], rows[1], rows[2], rows[3])
-        self.hold(robot.home)
-
-    def hold(self, q: Array) -> None:
-        """Hold positions [rad, m] of all joints at rest."""
-        rest = np.zeros((4, self.robot.nv))
-        rest[0] = self._vector(q)
-        everyone = np.ones(self.robot.nv, dtype=bool)
-        self._tracks = [_Track(0.0, Spline.resting(rest), everyone)]
-
-    def accept(self, trajectory: JointTrajectory, now: float, q: Array) -> None:
-        """Follow a trajectory from now [s] on, or raise InputError and change nothing; q is measured.
-
-        If the first time is positive, the motion from the present reference to the first point takes that
-        time, without a jump in acceleration. A single point applies at once, whatever its time.
-        """
-        start, q = float(array('now', now, ())), self._vector(q)
-        columns = self._columns(trajectory.joint_names)
-        points, limits = _checked(trajectory), self._limits(columns)
-        _check_points(points, limits)
-        present = np.zeros(4 * self.robot.nv)
-        self._evaluate(start, present)
-        present = present.reshape(4, -1)[:, columns]
-        streamed = len(points.times) == 1
-        leads_in = bool(not streamed and points.times[0] >= SHORTEST)
-        q_start = present[0] if leads_in else points.positions[0]
-        self._check_start(points, q_start, q[columns])
-        knots, control, rest = _set_point(points) if streamed else _motion(points, present, leads_in)
-        _check_between(points, control, q_start, limits)
-
-        spline = Spline(knots, self._widened(control, columns), self._widened(rest, columns))
-        joints = np.zeros(self.robot.nv, dtype=bool)
-        joints[columns] = True
-        self._follow(_Track(start, spline, joints, streamed))
-
-    def sample(self, now: float) -> tuple[Array, Array, Array, Array]:
-        """Position, velocity, acceleration, effort over robot.joint_names; the next call overwrites them."""
-        self._evaluate(now, self._values)
-        return self._rows
-
-    def expired(self, now: float) -> bool:
-        """Whether a joint follows a set-point older than `timeout`; trajectories do not expire."""
-        if self.timeout is None:
-            return False
-        # Written so that a clock or timeout that is NaN counts as expired.
-        return any(t.streamed and not now - t.start <= self.timeout for t in self._tracks)
+    def __init__(
+        self, robot: Robot, bounds: Bounds, trajectory: JointTrajectory, pause: Pause = lambda: None
+    ) -> None:
+        self.bounds, self.start = bounds, _checked_start(trajectory.start)
+        self.source = trajectory
+        self.is_stop = len(_sequence('times', trajectory.times)) == 0
+        if self.is_stop:
+            self.columns = list(range(robot.nv))
+            return
+        self.columns = _columns(trajectory.joint_names, robot.joint_names)
+        self.points = _checked(trajectory)
+        self.limits = bounds.of(self.columns)
+        self._check_points()
+        self.is_set_point = len(self.points.times) == 1 and self.points.times[0] < SHORTEST
+        if not self.is_set_point:
+            self._prepare(pause)
 
     @property
-    def end_time(self) -> float:
-        """When the last trajectory ends [s]; -inf if all joints hold or follow set-points."""
-        return max(track.end for track in self._tracks)
+    def leads_in(self) -> bool:
+        """Whether the first point has a time above 0, in which it is approached."""
+        return bool(self.points.times[0] >= SHORTEST)
 
-    # -- internals --------------------------------------------------------------------------
+    @property
+    def duration(self) -> float:
+        """From the start to the last point [s]."""
+        return float(self.points.times[-1])
 
-    def _evaluate(self, now: float, out: Array) -> None:
-        """The sum of all tracks: each is zero in the joints of the others."""
-        first, *others = self._tracks
-        first.spline.sample(now - first.start, out)
-        for track in others:
-            track.spline.sample(now - track.start, self._part)
-            np.add(out, self._part, out=out)
+    def joined(self, present: Array, t0: float) -> Spline | JoinedSpline:
+        """The motion from the present reference (4, n) at t0 [s]; InputError if it exceeds a limit."""
+        knots, control = self._head(present, t0)
+        lower, upper = self.limits['position']
+        # A robot beyond a limit may return, but not go farther.
+        position = (np.minimum(lower, present[0]), np.maximum(upper, present[0]))
+        self._check_between(control, {**self.limits, 'position': position}, knots)
+        rest = np.zeros_like(present)
+        rest[0] = self.points.positions[-1]
+        if self._body is None:
+            return Spline(knots, control, rest)
+        return JoinedSpline(Spline(knots, control, rest), self._body) if len(control) else self._body
 
-    def _follow(self, track: _Track) -> None:
-        for other in self._tracks:
-            other.spline.release(track.joints)
-            other.joints &= ~track.joints
-        # Motions that have ended are merged into one that holds, so that the cost of a step does not grow.
-        ended = [t for t in self._tracks if track.start >= t.end and not t.streamed]
-        others = [t for t in self._tracks if t.joints.any() and t not in ended]
-        rest = sum((t.spline.rest for t in ended), np.zeros((4, self.robot.nv)))
-        held = sum((t.joints for t in ended), np.zeros(self.robot.nv, dtype=bool))
-        holding = [_Track(track.start, Spline.resting(rest), held)] if held.any() else []
-        self._tracks = [*holding, *others, track]
+    def feasible_time(self, present: Array) -> float | None:
+        """A time in which the goal could be reached from the present reference [s]; None if none is found."""
+        x = self.points
+        way = np.abs(x.positions[0] - present[0])
+        speed = np.broadcast_to(self.limits['velocity'][1], way.shape)
+        duration = max(self.duration, float(np.max(15 / 8 * way / speed, initial=0.0)))
+        for _ in range(30):
+            times = np.array([duration])
+            points = JointTrajectory(x.joint_names, times, x.positions, x.velocities, x.accelerations)
+            _, control = _quintics(points, present, 0.0, 0)
+            if excursion(control[:, :, 1], *self.limits['velocity']) is None:
+                return duration
+            duration *= SLOWER
+        return None
 
-    def _vector(self, q: Array) -> Array:
-        return joint_vector('q', q, self.robot.joint_names, (self.robot.nv,))
+    # -- preparation ---------------------------------------------------------------------------------------
 
-    def _widened(self, values: Array, columns: list[int]) -> Array:
-        """Values of the named joints in the columns of all joints, zeros elsewhere."""
-        wide = np.zeros((*values.shape[:-1], self.robot.nv))
-        wide[..., columns] = values
-        return wide
+    def _prepare(self, pause: Pause) -> None:
+        x = self.points
+        count = len(x.times)
+        # Given velocities, only the way to the first point depends on the present reference.
+        self._first = 0 if x.velocities is not None else min(REACH, count - 1)
+        self._v, self._a = x.velocities, x.accelerations
+        self._body: Spline | None = None
+        if self._first == count - 1:
+            return
+        if self._v is None:
+            self._v, self._a = self._smoothed(pause)
+        effort = np.zeros_like(x.positions) if x.efforts is None else x.efforts
+        control = np.empty((count - 1 - self._first, SIZE, 4, len(self.columns)))
+        for begin in range(self._first, count - 1, CHUNK):
+            part = slice(begin, min(begin + CHUNK, count - 1) + 1)
+            a = None if self._a is None else self._a[part]
+            new = _pieces(x.times[part], x.positions[part], self._v[part], a, effort[part])
+            self._check_between(new, self.limits, x.times[part], begin)
+            control[begin - self._first : begin - self._first + len(new)] = new
+            pause()
+        rest = np.zeros((4, len(self.columns)))
+        rest[0] = x.positions[-1]
+        self._body = Spline(x.times[self._first :], control, rest)
 
-    def _columns(self, names: Sequence[str]) -> list[int]:
-        valid = self.robot.joint_names
-        if not names:
-            raise InputError(f'joint_names is empty; name at least one of {", ".join(valid)}')
-        for name in names:
-            if name not in valid:
-                raise UnknownNameError('joint', name, valid)
-        if len(set(names)) < len(names):
-            raise InputError(f'joint_names is {", ".join(names)}; it must name no joint twice')
-        return [valid.index(name) for name in names]
+    def _smoothed(self, pause: Pause) -> tuple[Array, Array]:
+        """Velocities and accelerations from the point on that the present reference does not influence."""
+        x, count = self.points, len(self.points.times)
+        v, a = np.zeros((2, *x.positions.shape))
+        for begin in range(self._first, count, CHUNK):
+            end = min(begin + CHUNK, count)
+            part = slice(max(begin - REACH, 0), min(end + REACH, count))
+            near = _smooth(x.times[part], x.positions[part], None, part.stop == count)
+            inner = slice(begin - part.start, end - part.start)
+            v[begin:end], a[begin:end] = near[0][inner], near[1][inner]
+            pause()
+        return v, a
 
-    def _limits(self, columns: list[int]) -> Bounds:
-        robot, speed = self.robot, self.robot.velocity_limits[columns]
-        return {'position': (robot.lower[columns], robot.upper[columns]), 'velocity': (-speed, speed)}
+    def _head(self, present: Array, t0: float) -> tuple[Array, Array]:
+        """Knots and control points of the part that depends on the present reference."""
+        if self.points.velocities is not None and not self.leads_in:
+            return self.points.times[:1], np.zeros((0, SIZE, 4, len(self.columns)))
+        return _quintics(self.points, present, t0, self._first, self._v, self._a)
 
-    def _check_start(self, points: JointTrajectory, start: Array, q: Array) -> None:
-        if found := first(~(np.abs(start - q) <= self.start_tolerance)):
-            (joint,) = found
-            advice = 'send two points to go there' if len(points.times) == 1 else 'start at the robot'
-            raise InputError(
-                f'joint {points.joint_names[joint]!r}: the reference would start at {start[joint]:.6g}, but '
-                f'the robot is at {q[joint]:.6g}, farther than {self.start_tolerance:g}; {advice}'
-            )
+    # -- checks --------------------------------------------------------------------------------------------
+
+    def _check_points(self) -> None:
+        x = self.points
+        given = {'position': x.positions, 'velocity': x.velocities, 'effort': x.efforts}
+        for what, values in given.items():
+            if values is not None and (found := first(beyond(values, *self.limits[what]))):
+                point, joint = found
+                raise self._outside(
+                    self.limits, what, f'at point {point}', x.times[point], joint, values[found]
+                )
+
+    def _check_between(
+        self, control: Array, limits: dict[str, tuple[Array, Array]], knots: Array, begin: int | None = None
+    ) -> None:
+        """Check where polynomials overshoot their points; `begin` is the first point, None: the present."""
+        for row, what in enumerate(('position', 'velocity')):
+            if found := excursion(control[:, :, row], *limits[what]):
+                piece, joint, value, place = found
+                point = piece + (1 - self.leads_in if begin is None else begin + 1)
+                time = float(knots[piece] + place * (knots[piece + 1] - knots[piece]))
+                raise self._outside(limits, what, f'on the way to point {point}', time, joint, value)
+
+    def _outside(
+        self,
+        limits: dict[str, tuple[Array, Array]],
+        what: str,
+        where: str,
+        time: float,
+        joint: int,
+        value: float,
+    ) -> InputError:
+        lower, upper = (limit[joint] for limit in limits[what])
+        return InputError(
+            f'joint {self.points.joint_names[joint]!r} {where}: '
+            f'{what} {value:.9g} is outside its limits {lower:.9g} .. {upper:.9g} at {time:.6g} s'
+        )
+
+
+def _columns(names: Sequence[str], valid: tuple[str, ...]) -> list[int]:
+    if not names:
+        raise InputError(f'joint_names is empty; name at least one of {", ".join(valid)}')
+    for name in names:
+        if name not in valid:
+            raise UnknownNameError('joint', name, valid)
+    if len(set(names)) < len(names):
+        raise InputError(f'joint_names is {", ".join(names)}; it must name no joint twice')
+    return [valid.index(name) for name in names]
 
 
 def _checked(trajectory: JointTrajectory) -> JointTrajectory:
@@ -179,20 +239,30 @@ def _checked(trajectory: JointTrajectory) -> JointTrajectory:
     )
     if a is not None and v is None:
         raise InputError('accelerations are given without velocities; give both, or neither')
-    if len(times) > 1 and v is not None and (found := first(np.abs(v[-1]) > REST)):
+    moves = len(times) > 1 or times[0] >= SHORTEST
+    if moves and v is not None and (found := first(np.abs(v[-1]) > REST)):
         (joint,) = found
         raise InputError(f'joint {names[joint]!r}: the last velocity is {v[-1, joint]:.6g}; it must be 0')
     return JointTrajectory(names, times, q, v, a, effort)
 
 
-def _checked_times(value: Array) -> Array:
+def _checked_start(value: float) -> float:
+    start = float(array('start', value, ()))
+    if start < 0:
+        raise InputError(f'start is {start:g} s; it must be 0 or a time of the clock')
+    return start
+
+
+def _sequence(what: str, value: Array) -> Array:
     try:
-        count = len(value)
+        len(value)
     except TypeError:
-        raise InputError(f'times is {value!r}; it must be a list of seconds') from None
-    if not count:
-        raise InputError('times is empty; a trajectory needs at least one point')
-    times = _numbers('times', value, (count,))
+        raise InputError(f'{what} is {value!r}; it must be a list of seconds') from None
+    return value
+
+
+def _checked_times(value: Array) -> Array:
+    times = _numbers('times', value, (len(value),))
     if times[0] < 0:
         raise InputError(f'times[0] is {times[0]:g} s; it must be 0 or positive')
     if found := first(np.diff(times) < SHORTEST):
@@ -210,79 +280,67 @@ def _numbers(what: str, value: object, shape: tuple[int, ...]) -> Array:
     return x
 
 
-def _check_points(points: JointTrajectory, limits: Bounds) -> None:
-    for what, values in (('position', points.positions), ('velocity', points.velocities)):
-        if values is not None and (found := first(beyond(values, *limits[what]))):
-            point, joint = found
-            raise _outside(points, limits, what, f'at point {point}', joint, values[found])
+def _quintics(
+    x: JointTrajectory, present: Array, t0: float, last: int, v: Array | None = None, a: Array | None = None
+) -> tuple[Array, Array]:
+    """Knots and control points from the present reference (4, n) at t0 [s] to point `last`.
 
-
-def _check_between(points: JointTrajectory, control: Array, q_start: Array, limits: Bounds) -> None:
-    """Bounds where polynomials overshoot their points."""
-    # A robot beyond a limit may return, but not move farther out.
-    lower, upper = limits['position']
-    limits = {**limits, 'position': (np.minimum(lower, q_start), np.maximum(upper, q_start))}
-    for row, what in enumerate(limits):
-        if found := excursion(control[:, :, row], *limits[what]):
-            piece, joint, value = found
-            where = f'on the way to point {piece + len(points.times) - len(control)}'
-            raise _outside(points, limits, what, where, joint, value)
-
-
-def _outside(
-    points: JointTrajectory, limits: Bounds, what: str, where: str, joint: int, value: float
-) -> InputError:
-    lower, upper = (limit[joint] for limit in limits[what])
-    return InputError(
-        f'joint {points.joint_names[joint]!r} {where}: '
-        f'{what} {value:.9g} is outside its limits {lower:.9g} .. {upper:.9g}'
-    )
-
-
-def _set_point(points: JointTrajectory) -> tuple[Array, Array, Array]:
-    """The point and its effort, until the next one."""
-    given = (points.positions, points.velocities, points.accelerations, points.efforts)
-    rest = np.array([np.zeros_like(points.positions[0]) if x is None else x[0] for x in given])
-    return np.zeros(0), np.zeros((0, SIZE, *rest.shape)), rest
-
-
-def _motion(points: JointTrajectory, present: Array, leads_in: bool) -> tuple[Array, Array, Array]:
-    """Knots, control points and rest: quintic or, without accelerations, cubic; effort linear.
-
-    The last position is held at rest without effort, because effort belongs to the motion.
+    v and a are the derivatives at the points, as far as they do not depend on the present reference.
     """
-    knots, q, v, a = points.times, points.positions, points.velocities, points.accelerations
-    effort = np.zeros_like(q) if points.efforts is None else points.efforts
+    leads_in = bool(x.times[0] >= SHORTEST)
+    end = min(last + 1 + REACH, len(x.times))
+    effort = np.zeros_like(x.positions[:end]) if x.efforts is None else x.efforts[:end]
+    knots, q = x.times[:end], x.positions[:end]
     if leads_in:
-        knots, q, effort = np.append(0.0, knots), np.vstack([present[0], q]), np.vstack([present[3], effort])
-        v = None if v is None else np.vstack([present[1], v])
-        a = None if a is None else np.vstack([present[2], a])
-    if v is None:
-        v, a = _smooth(knots, q, present)
+        knots, q, effort = np.append(t0, knots), np.vstack([present[0], q]), np.vstack([present[3], effort])
+    count = last + 1 + leads_in
+    bend: Array | None
+    if x.velocities is None:
+        slope, bend = (y[:count] for y in _smooth(knots, q, present, end == len(x.times)))
+        if v is not None and a is not None:
+            slope[-1], bend[-1] = v[last], a[last]
+    else:
+        slope = np.vstack([present[1], x.velocities[: last + 1]])
+        bend = None if x.accelerations is None else np.vstack([present[2], x.accelerations[: last + 1]])
+    start = present[2] if leads_in else None
+    return knots[:count], _pieces(knots[:count], q[:count], slope, bend, effort[:count], start)
+
+
+def _pieces(
+    knots: Array, q: Array, v: Array, a: Array | None, effort: Array, start: Array | None = None
+) -> Array:
+    """Control points (pieces, 6, 4, n): quintic or, without accelerations, cubic; effort linear.
+
+    `start` is the first acceleration where that piece is no cubic.
+    """
+    span = np.diff(knots)
     if a is None:
-        a_start, a_end = cubic_accelerations(np.diff(knots), q, v)
-        if leads_in:  # only the motion to the first point is not a cubic
-            a_start[0] = present[2]
+        a_start, a_end = cubic_accelerations(span, q, v)
+        if start is not None:
+            a_start[0] = start
     else:
         a_start, a_end = a[:-1], a[1:]
-    control = quintic(np.diff(knots), np.stack([q[:-1], v[:-1], a_start]), np.stack([q[1:], v[1:], a_end]))
+    control = quintic(span, np.stack([q[:-1], v[:-1], a_start]), np.stack([q[1:], v[1:], a_end]))
     efforts = np.linspace(effort[:-1], effort[1:], SIZE, axis=1)[:, :, None]
-    rest = np.zeros_like(present)
-    rest[0] = q[-1]
-    return knots, np.concatenate([control, efforts], axis=2), rest
+    return np.concatenate([control, efforts], axis=2)
 
 
-def _smooth(knots: Array, q: Array, present: Array) -> tuple[Array, Array]:
+def _smooth(knots: Array, q: Array, present: Array | None, is_end: bool) -> tuple[Array, Array]:
     """Velocities and accelerations at points of which only positions are given, for quintics.
 
     They are the C2 cubic spline's, from the present ones to rest: lines would need jumps in torque.
     """
-    spline = CubicSpline(knots, q, bc_type=((1, present[1]), (1, np.zeros_like(present[1]))))
-    v, a = spline(knots, 1), spline(knots, 2)
-    v[0], a[0], v[-1], a[-1] = present[1], present[2], 0.0, 0.0
+    duration = np.diff(knots)
+    v = smooth_velocities(
+        duration, q, None if present is None else present[1], np.zeros_like(q[0]) if is_end else None
+    )
+    first_a, last_a = cubic_accelerations(duration, q, v)
+    a = np.vstack([first_a[0] if present is None else present[2], last_a])
+    if is_end:
+        a[-1] = 0.0
     # A long piece after a short one would swing far out; bounds in terms of both let it swing by
     # at most two thirds of the larger step, and leave the points of a smooth motion as they are.
-    span, step = np.diff(knots)[:, None], np.abs(np.diff(q, axis=0))
+    span, step = duration[:, None], np.abs(np.diff(q, axis=0))
     span, step = np.maximum(span[:-1], span[1:]), np.maximum(step[:-1], step[1:])
     v[1:-1] = np.clip(v[1:-1], -1.5 * step / span, 1.5 * step / span)
     a[1:-1] = np.clip(a[1:-1], -6 * step / span**2, 6 * step / span**2)

@@ -1,13 +1,15 @@
 """Computed torque: each joint follows its reference like a unit mass on a spring and damper."""
 
+from collections.abc import Sequence
 from math import pi
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...arrays import Array
+from ...arrays import Array, Mask, short_way
 from ...errors import InputError
 from ...robot.model import Robot
+from ..drivers import drivers_of
 from ..parameters import Parameter
 from .term import Term, TermInputs, register_term
 
@@ -19,10 +21,13 @@ if TYPE_CHECKING:
 class ComputedTorque(Term):
     """A (a_d + Kd (v_d - v) + Kp (q_d - q)) + C v + Q + feed-forward effort.
 
-    Q is left out if the term gravity or the hardware provides it, so that gravity counts once.
+    Only commanded joints are fed back (P16). Q is left out if the term gravity or the hardware provides it,
+    so that gravity counts once.
     """
 
     name = 'computed_torque'
+    follows_reference = True
+    followed: Mask
     parameters = (
         Parameter(
             'gains.bandwidth', 'number', 10 * pi, 'bandwidth of computed torque', 'rad/s', 0, 1e3, live=True
@@ -36,37 +41,67 @@ class ComputedTorque(Term):
         Parameter('gains.kd', 'per_joint', None, 'derivative gain; needs gains.kp', '1/s', 0, 1e4, live=True),
     )
 
-    def __init__(self, robot: Robot, kp: Array, kd: Array, with_gravity: bool) -> None:
+    def __init__(
+        self, robot: Robot, kp: Array, kd: Array, with_gravity: bool, commanded: Sequence[str] | None = None
+    ) -> None:
         self.kp = kp  # [1/s2]
         self.kd = kd  # [1/s]
         self._with_gravity = with_gravity
-        continuous = [robot.urdf.joints[name].type == 'continuous' for name in robot.joint_names]
-        self._continuous = np.array(continuous) if any(continuous) else None
+        names = robot.joint_names
+        self.followed = np.isin(names, names if commanded is None else commanded)
+        passive = [not robot.config.joints[name].driven for name in names]
+        self._passive = np.flatnonzero(passive & ~self.followed)
+        self._is_complete = bool(self.followed.all())
+        self._robot = robot
+
+    @property
+    def gains(self) -> tuple[Array, Array]:
+        """Kp [1/s2] and Kd [1/s]; 0 for joints that are not commanded."""
+        return self.followed * self.kp, self.followed * self.kd
 
     @classmethod
     def from_settings(cls, robot: Robot, settings: 'Settings') -> 'ComputedTorque':
+        if robot.config.rolling:
+            raise InputError(
+                f'computed_torque: {robot.name} rolls on wheels, which constrain its joints; use rolling_base'
+            )
         elsewhere = 'gravity' in settings.terms or settings.hardware_compensates_gravity
-        return cls(robot, *gains(robot, settings), with_gravity=not elsewhere)
+        joints = drivers_of(settings, robot).joints
+        return cls(robot, *gains(robot, settings), with_gravity=not elsewhere, commanded=joints)
 
     def adopt(self, other: 'ComputedTorque') -> None:
         self.kp, self.kd = other.kp, other.kd
 
     def torque(self, state: TermInputs) -> Array:
         dynamics, reference = state.dynamics, state.reference
-        error = reference.q - state.q
-        if self._continuous is not None:  # the short way round
-            error = np.where(self._continuous, np.remainder(error + pi, 2 * pi) - pi, error)
+        error = short_way(reference.q - state.q, self._robot.continuous)
         error *= self.kp
         a = reference.v - state.v
         a *= self.kd
         a += error
         a += reference.a
+        if not self._is_complete:
+            a = self._possible(a, state)
         torque = dynamics.A.dot(a)
         torque += dynamics.bias
         torque += reference.effort
         if not self._with_gravity:
             torque -= dynamics.gravity
-        return torque
+        return torque if self._is_complete else self.followed * torque
+
+    def _possible(self, a: Array, state: TermInputs) -> Array:
+        """The accelerations [rad/s2] of all joints, of which only the commanded ones can be chosen.
+
+        Driven joints that are not commanded are assumed not to accelerate. Passive joints accelerate as their
+        rows of the equations of motion require, without torque: partial feedback linearisation.
+        """
+        a = self.followed * a
+        rows = self._passive
+        if rows.size:
+            A, friction = state.dynamics.A, self._robot.friction.torque(state.v)
+            force = A[rows].dot(a) + state.dynamics.bias[rows] + friction[rows]
+            a[rows] = -np.linalg.solve(A[np.ix_(rows, rows)], force)
+        return a
 
 
 def gains(robot: Robot, settings: 'Settings') -> tuple[Array, Array]:

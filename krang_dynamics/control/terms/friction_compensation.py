@@ -6,6 +6,7 @@ import numpy as np
 
 from ...arrays import Array
 from ...robot.model import Robot
+from ..parameters import Parameter
 from .term import Term, TermInputs, register_term
 
 if TYPE_CHECKING:
@@ -13,25 +14,37 @@ if TYPE_CHECKING:
 
 # An exact sign is smoothed over this speed, so that a joint at rest does not chatter [rad/s].
 SMOOTHING_SPEED = 0.02
+SCALE = 0.8  # above it, a joint with less friction than modelled can accelerate by itself after a small push
 
 
 @register_term
 class FrictionCompensation(Term):
-    """Gamma_f(v), [krang] eq. 17, smooth near zero speed even if the model has the exact sign."""
+    """A share of Gamma_f(v), [krang] eq. 17, smooth near zero speed even if the model has the exact sign."""
 
     name = 'friction'
     needs_friction = True
 
-    def __init__(self, robot: Robot) -> None:
+    parameters = (
+        Parameter(
+            'friction.scale', 'number', SCALE, 'compensated share of the modelled friction', '1', 0, 2,
+            live=True,
+        ),
+    )  # fmt: skip
+
+    def __init__(self, robot: Robot, scale: float = 1.0) -> None:
+        self.scale = scale
         self._friction = robot.friction
         self._is_smooth = robot.friction.sign == 'smooth' or not robot.friction.coulomb.any()
 
     @classmethod
     def from_settings(cls, robot: Robot, settings: 'Settings') -> 'FrictionCompensation':
-        return cls(robot)
+        return cls(robot, settings.friction_scale)
+
+    def adopt(self, other: 'FrictionCompensation') -> None:
+        self.scale = other.scale
 
     def torque(self, state: TermInputs) -> Array:
         if self._is_smooth:
-            return state.friction
+            return self.scale * state.friction
         sign = np.tanh(state.v / SMOOTHING_SPEED)
-        return np.asarray(self._friction.viscous * state.v + self._friction.coulomb * sign)
+        return self.scale * (self._friction.viscous * state.v + self._friction.coulomb * sign)

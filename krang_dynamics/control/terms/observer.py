@@ -1,5 +1,6 @@
 """Momentum observer: the external torque on every joint, without a force sensor."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -7,11 +8,15 @@ import numpy as np
 from ...arrays import Array
 from ...robot.model import Robot
 from ...safety.modes import Fault
+from ..drivers import drivers_of
 from ..parameters import Parameter
 from .term import Term, TermInputs, register_term
 
 if TYPE_CHECKING:
     from ..settings import Settings
+
+GAP = 0.1  # after a longer step the integral starts again [s]
+RELEASE = 0.7  # an event ends at this share of its threshold
 
 
 @register_term
@@ -28,15 +33,15 @@ class Observer(Term):
     parameters = (
         Parameter('observer.gain', 'number', 25.0, 'observer bandwidth', 'rad/s', 0.01, 1e3, live=True),
         Parameter(
-            'observer.contact', 'number', 5.0, 'external torque that counts as contact', 'N m', 0, 1e6,
+            'observer.contact', 'per_joint', 5.0, 'external torque that counts as contact', 'N m', 0, 1e6,
             live=True,
         ),
         Parameter(
-            'observer.collision', 'number', 30.0, 'external torque that counts as collision', 'N m', 0, 1e6,
-            live=True,
+            'observer.collision', 'per_joint', 30.0, 'external torque that counts as collision', 'N m', 0,
+            1e6, live=True,
         ),
         Parameter(
-            'observer.reaction', 'text', 'none', 'reaction to a collision', choices=('none', 'stop'),
+            'observer.reaction', 'text', 'stop', 'reaction to a collision', choices=('none', 'stop'),
             live=True,
         ),
     )  # fmt: skip
@@ -45,17 +50,23 @@ class Observer(Term):
         self,
         robot: Robot,
         gain: float = 25.0,
-        contact: float = 5.0,
-        collision: float = 30.0,
-        reaction: Literal['none', 'stop'] = 'none',
+        contact: Array | float = 5.0,
+        collision: Array | float = 30.0,
+        reaction: Literal['none', 'stop'] = 'stop',
+        commanded: Sequence[str] | None = None,
     ) -> None:
         self.gain = gain  # [rad/s]
-        self.thresholds = (contact, collision)  # [N m]
+        # Contact and collision over joint_names [N m].
+        self.thresholds = np.broadcast_to(contact, robot.nv), np.broadcast_to(collision, robot.nv)
         self.reaction = reaction
+        self._robot = robot
+        # The observer does not know the torque of joints that others command.
+        self._counted = np.isin(robot.joint_names, robot.joint_names if commanded is None else commanded)
         self.external = np.zeros(robot.nv)
         self._zero = np.zeros(robot.nv)
         self._zero.flags.writeable = False  # returned at every step
         self._integral = np.zeros(robot.nv)
+        self._torque = np.zeros(robot.nv)  # external torque that counts [N m]
         self._known: Array | None = None  # C^T v - Q - Gamma_f at the last step
 
     @classmethod
@@ -63,14 +74,16 @@ class Observer(Term):
         return cls(
             robot,
             settings.observer_gain,
-            settings.observer_contact,
-            settings.observer_collision,
+            settings.per_joint('observer.contact', robot),
+            settings.per_joint('observer.collision', robot),
             settings.observer_reaction,
+            drivers_of(settings, robot).joints,
         )
 
     def reset(self) -> None:
         self._known = None
         self.external = np.zeros_like(self._zero)
+        self._torque = np.zeros_like(self._zero)
         self.contact = 'none'
 
     def adopt(self, other: 'Observer') -> None:
@@ -83,7 +96,7 @@ class Observer(Term):
         known = v.dot(dynamics.C)
         known -= dynamics.gravity
         known -= state.friction
-        if self._known is None:
+        if self._known is None or not state.dt <= GAP:
             self._integral = momentum - self.external / self.gain
         else:
             # Trapezoids for what changes within a step; the command and r are constant in it.
@@ -96,23 +109,40 @@ class Observer(Term):
             self._integral += rate
             self.external = self.gain * (momentum - self._integral)
         self._known = known
-        self.contact = self._event()
+        self.contact = self._event(self._counted_torque(state.q))
         return self._zero
 
     def fault(self) -> Fault | None:
         if self.reaction != 'stop' or self.contact != 'collision':
             return None
-        return Fault('collision', f'external torque {self.largest():.1f} N m')
+        torque, limit = self._torque, self.thresholds[1]
+        i = int(np.argmax(~(torque <= RELEASE * limit)))
+        name = self._robot.joint_names[i]
+        return Fault(
+            'collision',
+            f'joint {name!r}: external torque {torque[i]:.1f} N m, observer.collision is {limit[i]:g} N m',
+        )
 
     def largest(self) -> float:
-        """The largest external torque of any joint [N m]."""
-        return float(np.abs(self.external).max())
+        """The largest external torque of any joint that counts [N m]."""
+        return float(self._torque.max())
 
-    def _event(self) -> Literal['none', 'contact', 'collision']:
+    def _counted_torque(self, q: Array) -> Array:
+        """Absolute external torque [N m] without that of rolling constraints; 0 where not commanded."""
+        external = self.external
+        if self._robot.config.rolling:
+            J = self._robot.constraint_jacobian(q)
+            external = external - J.T @ np.linalg.solve(J @ J.T, J @ external)
+        self._torque = np.where(self._counted, np.abs(external), 0.0)
+        return self._torque
+
+    def _event(self, torque: Array) -> Literal['none', 'contact', 'collision']:
+        """What the torque means; an event ends at RELEASE times the threshold at which it begins."""
         contact, collision = self.thresholds
-        if self.external.dot(self.external) <= min(contact, collision) ** 2:  # the usual case, at little cost
-            return 'none'
-        largest = self.largest()
-        if not largest <= collision:  # also if it is NaN
+        if self.contact != 'none':
+            contact = RELEASE * contact
+        if self.contact == 'collision':
+            collision = RELEASE * collision
+        if not (torque <= collision).all():  # also if it is NaN
             return 'collision'
-        return 'contact' if largest > contact else 'none'
+        return 'contact' if (torque > contact).any() else 'none'

@@ -24,10 +24,12 @@ class RollingBase(Term):
     """
 
     name = 'rolling_base'
+    follows_reference = True
 
     def __init__(self, robot: Robot, kp: float = KP, kd: float = KD) -> None:
         self.kp, self.kd = kp, kd
         driven = np.array([robot.config.joints[name].driven for name in robot.joint_names])
+        self.followed = ~driven
         self._task, self._motors = np.flatnonzero(~driven), np.flatnonzero(driven)
         rows = len(robot.constraint_jacobian(robot.home))
         if not rows or rows != len(self._motors) or rows != len(self._task):

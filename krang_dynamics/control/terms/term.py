@@ -1,11 +1,12 @@
 """A control term: one method from the present state to a torque, and a registry of terms by name."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
-from ...arrays import Array
+from ...arrays import Array, Mask
 from ...errors import InputError, UnknownNameError
 from ...robot.model import Robot
 from ...safety.modes import Fault
@@ -49,15 +50,22 @@ class Term(ABC):
     parameters: ClassVar[tuple[Parameter, ...]] = ()  # rows that this term adds to the table
     takes: ClassVar[tuple[type, ...]] = ()  # types of samples that it uses, such as WrenchSample
     needs_coriolis: ClassVar[bool] = False  # whether it reads dynamics.C
+    follows_reference: ClassVar[bool] = False  # whether joints follow the joint reference
     needs_friction: ClassVar[bool] = False  # whether it reads state.friction
 
     external: Array | None = None  # estimated torque of the environment [N m]; None: no estimate
+    followed: Mask | None = None  # joints that follow the reference, where the term has such
     contact = 'none'  # interpretation of that torque: none, contact or collision
 
     @classmethod
     @abstractmethod
     def from_settings(cls, robot: Robot, settings: 'Settings') -> 'Term':
         """The term for a robot; InputError if the settings are invalid for it."""
+
+    @property
+    def gains(self) -> tuple[Array, Array] | None:
+        """Kp [1/s2] and Kd [1/s] over joint_names, where the term feeds back errors of the joints."""
+        return None
 
     @abstractmethod
     def torque(self, state: TermInputs) -> Array:
@@ -103,6 +111,11 @@ def load_entry_points() -> None:
     """Import the terms that installed packages offer in the group krang_dynamics.terms."""
     for entry in entry_points(group=ENTRY_POINTS):
         entry.load()
+
+
+def follow_reference(names: Iterable[str]) -> bool:
+    """Whether any of these terms follows the joint reference."""
+    return any(name in _registry and _registry[name].follows_reference for name in names)
 
 
 def build_terms(robot: Robot, settings: 'Settings') -> list[Term]:

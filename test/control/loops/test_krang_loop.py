@@ -27,9 +27,8 @@ def motion(krang):
 
 def loop(model, plant, terms, **settings):
     """An enabled loop on Krang's plant, with a controller that has this model."""
-    return closed_loop(
-        plant, model, plant_robot=robot_named('krang'), terms=terms, wheels_locked=True, **settings
-    )
+    settings = {'wheels_locked': True, 'friction_scale': 1.0, **settings}
+    return closed_loop(plant, model, plant_robot=robot_named('krang'), terms=terms, **settings)
 
 
 def tracking_error(closed, motion):

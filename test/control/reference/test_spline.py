@@ -2,15 +2,17 @@
 
 import numpy as np
 import pytest
-from scipy.interpolate import BPoly, CubicHermiteSpline
+from scipy.interpolate import BPoly, CubicHermiteSpline, CubicSpline
 
 from krang_dynamics.control.reference.spline import (
+    JoinedSpline,
     Spline,
     beyond,
     cubic_accelerations,
     excursion,
     first,
     quintic,
+    smooth_velocities,
 )
 
 
@@ -28,9 +30,9 @@ def spline(knots, x):
 
 
 def sample(curve, t, joints):
-    out = np.empty(4 * joints)
-    curve.sample(t, out)
-    return out.reshape(4, joints)
+    values = curve.sample(t)
+    assert values.shape == (4, joints)
+    return values
 
 
 def test_a_quintic_is_the_only_one_with_these_ends():
@@ -79,13 +81,13 @@ def test_before_the_first_knot_it_waits_there_and_after_the_last_it_rests():
         np.testing.assert_array_equal(sample(curve, t, 2), 0)
 
 
-def test_a_released_joint_is_zero_for_all_times():
-    knots, x = pieces(2, 2)
-    curve, whole = spline(knots, x), spline(knots, x)
-    curve.release(np.array([True, False]))
-    for t in np.linspace(knots[0] - 1, knots[-1] + 1, 20):
-        np.testing.assert_array_equal(sample(curve, t, 2)[:, 0], 0)
-        np.testing.assert_array_equal(sample(curve, t, 2)[:, 1], sample(whole, t, 2)[:, 1])
+def test_a_joined_spline_is_the_spline_of_all_pieces():
+    knots, x = pieces(5, 2)
+    whole = spline(knots, x)
+    joined = JoinedSpline(spline(knots[:3], x[:, :3]), spline(knots[2:], x[:, 2:]))
+    assert joined.end == whole.end
+    for t in np.linspace(knots[0] - 1, knots[-1] + 1, 50):
+        np.testing.assert_array_equal(sample(joined, t, 2), sample(whole, t, 2))
 
 
 @pytest.mark.parametrize('number', range(20))
@@ -97,9 +99,10 @@ def test_excursions_are_those_of_dense_sampling(number):
         values = truth(np.linspace(*knots, 20001), row)
         low, high = values.min(axis=0), values.max(axis=0)
         assert excursion(control[:, :, row], low - 1e-6, high + 1e-6) is None
-        piece, joint, value = excursion(control[:, :, row], low - 1, high - 1e-6)
+        piece, joint, value, place = excursion(control[:, :, row], low - 1, high - 1e-6)
         assert (piece, joint) == (0, 0)
         assert high[0] - 1e-6 < value <= high[0] + 1e-6
+        assert truth(knots[0] + place * np.diff(knots)[0], row) == pytest.approx(value, abs=1e-9)
         assert excursion(control[:, :, row], low + 1e-6, high + 1) is not None
 
 
@@ -107,7 +110,7 @@ def test_an_excursion_has_its_piece_and_joint():
     x = np.zeros((3, 4, 3))
     x[1, 2, 1] = 1.0  # a velocity at rest points: it swings out on both sides of knot 2
     control = quintic(np.ones(3), x[:, :-1], x[:, 1:])
-    piece, joint, value = excursion(control[:, :, 0], np.full(3, -0.05), np.full(3, np.inf))
+    piece, joint, value, _ = excursion(control[:, :, 0], np.full(3, -0.05), np.full(3, np.inf))
     assert (piece, joint) == (1, 1)
     assert value < -0.05
 
@@ -132,3 +135,13 @@ def test_first_is_the_first_true_entry():
     assert first(np.zeros((2, 3), dtype=bool)) is None
     assert first(np.zeros(0, dtype=bool)) is None
     assert first(np.array([[False, False], [True, True]])) == (1, 0)
+
+
+@pytest.mark.parametrize('count', [1, 2, 40])
+@pytest.mark.parametrize('start', [None, np.array([0.3, -1.0])])
+@pytest.mark.parametrize('end', [None, np.zeros(2)])
+def test_smooth_velocities_are_those_of_the_cubic_spline(count, start, end):
+    knots, (p, _, _) = pieces(count, 2)
+    ends = tuple((2, np.zeros(2)) if v is None else (1, v) for v in (start, end))
+    truth = CubicSpline(knots, p, bc_type=ends)
+    np.testing.assert_allclose(smooth_velocities(np.diff(knots), p, start, end), truth(knots, 1), atol=1e-12)

@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 from scipy.interpolate import BPoly, CubicHermiteSpline, CubicSpline
 
 import krang_dynamics as kd
-from krang_dynamics.control.reference.trajectory import JointTrajectory, Reference
+from krang_dynamics.control.reference.joint_reference import Reference
+from krang_dynamics.control.reference.trajectory import JointTrajectory
+from krang_dynamics.safety.limits import Limits
 
 CONTINUOUS = 1e-9  # position, velocity and acceleration across a switch
 KRANG = kd.load_robot('krang')
@@ -193,48 +195,237 @@ def test_end_time():
     assert reference.end_time == -np.inf
 
 
-# -- set-points ----------------------------------------------------------------------------------------
+# -- set-points ---------------------------------------------------------------------------------
 
 
-def test_a_single_point_is_taken_at_once_and_stays():
-    given = {'velocities': [[0.1, 0.2]], 'accelerations': [[0.3, 0.4]], 'efforts': [[5.0, 6.0]]}
-    for time in (0.0, 2.0):
-        reference = following(replace(point(0.05, **given), times=[time]))
-        for now in (10.0, 11.0, 100.0):
-            got = snapshot(reference, now)
-            expected = [ARM.home[COLUMNS] + 0.05, [0.1, 0.2], [0.3, 0.4], [5.0, 6.0]]
-            np.testing.assert_array_equal(got[:, COLUMNS], expected)
-    reference = following(point(0.05))
-    np.testing.assert_array_equal(snapshot(reference, 10.0)[1:], 0)
+def test_a_set_point_is_reached_within_the_stream_limits_and_held_with_its_effort():
+    reference = following(point(0.05, efforts=[[5.0, 6.0]]))
+    times = 10 + np.linspace(0, 0.49, 491)
+    q, v, _, effort = over(reference, times)[:, :, COLUMNS]
+    speed = ARM.velocity_limits[COLUMNS]
+    np.testing.assert_allclose(q[0], ARM.home[COLUMNS])
+    np.testing.assert_array_equal(q[-1], ARM.home[COLUMNS] + 0.05)
+    np.testing.assert_array_equal(effort, [[5.0, 6.0]] * len(times))
+    assert (np.abs(v) <= speed + 1e-9).all()
+    assert (np.abs(np.diff(v, axis=0)) <= speed / 0.5 * 1e-3 + 1e-9).all()
+    np.testing.assert_allclose(np.gradient(q, times, axis=0)[1:-1], v[1:-1], atol=0.01)
 
 
-def test_a_set_point_expires_and_the_next_one_renews_it():
-    reference = following(point(), timeout=0.1)
-    assert not reference.expired(10.1 - 1e-9)
-    assert reference.expired(10.1 + 1e-9)
-    reference.accept(point(), 10.2, ARM.home)
-    assert not reference.expired(10.25)
-    assert reference.expired(10.5)
-    reference.hold(ARM.home)
-    assert not reference.expired(10.5)
+def test_a_stream_that_is_not_renewed_comes_to_rest_and_holds_without_effort():
+    reference = following(point(1.0, efforts=[[5.0, 6.0]]), timeout=0.1)
+    assert reference.update(10.1 - 1e-9, ARM.home) == []
+    assert snapshot(reference, 10.1)[1, 1] > 0.5
+    reference.update(10.1 + 1e-9, ARM.home)
+    before = snapshot(reference, 10.1 + 1e-9)
+    assert before[1, 1] == pytest.approx(0.6, abs=1e-6)  # 6 rad/s2 for 0.1 s
+    after = over(reference, 10.1 + np.linspace(0, 0.2, 201))
+    assert (np.diff(after[1, :, 1]) >= -6e-3 - 1e-9).all()
+    final = snapshot(reference, 20.0)
+    assert final[0, 1] == pytest.approx(ARM.home[1] + 0.06, abs=1e-6)
+    np.testing.assert_array_equal(final[1:], 0)
 
 
-def test_without_timeout_and_in_a_trajectory_nothing_expires():
-    assert not following(point()).expired(1e9)
-    assert not following(trajectory(), timeout=0.1).expired(1e9)
-    assert not following(point(), trajectory(), timeout=0.1).expired(1e9)
+def test_a_renewed_stream_reaches_its_last_set_point():
+    reference = Reference(ARM)
+    for k in range(500):
+        reference.update(10 + k * 0.002, ARM.home)
+        reference.accept(point(0.5 * k / 499), 10 + k * 0.002, ARM.home)
+    end = 10 + 499 * 0.002
+    assert abs(snapshot(reference, end)[0, 1] - ARM.home[1] - 0.5) < 0.5**2 / 12 + 1e-3  # v^2 / 2 a
+    for t in np.linspace(0, 0.49, 50):
+        reference.update(end + t, ARM.home)
+    np.testing.assert_array_equal(snapshot(reference, end + 0.49)[0, COLUMNS], ARM.home[COLUMNS] + 0.5)
 
 
 def test_each_of_two_streams_must_be_renewed():
-    other = JointTrajectory(('joint_1',), [0.0], [ARM.home[:1]])
-    reference = following(point(), other, timeout=0.1)
-    reference.accept(other, 10.09, ARM.home)
-    assert not reference.expired(10.1 - 1e-9)
-    assert reference.expired(10.15)
+    other = JointTrajectory(('joint_1',), [0.0], [ARM.home[:1] + 1.0])
+    reference = following(point(1.0), other, timeout=0.1)
+    reference.accept(replace(other, positions=[ARM.home[:1] + 1.1]), 10.09, ARM.home)
+    reference.update(10.15, ARM.home)
+    v = snapshot(reference, 10.16)[1]
+    assert v[1] < snapshot(reference, 10.15)[1, 1]
+    assert v[0] > snapshot(reference, 10.15)[1, 0]
 
 
-def test_a_clock_that_is_not_a_number_counts_as_expired():
-    assert following(point(), timeout=0.1).expired(np.nan)
+def test_a_clock_that_is_not_a_number_ends_a_stream():
+    reference = following(point(1.0), timeout=0.1)
+    assert reference._tracks[-1].streamed
+    reference.update(np.nan, ARM.home)
+    assert not reference._tracks[-1].streamed
+
+
+def test_no_points_bring_every_joint_to_rest_within_the_stream_limits():
+    reference = following(trajectory(**KINDS['quintic'], efforts=EFFORTS))
+    before = snapshot(reference, 11.3)
+    for names in ((), NAMES, ('no joint',)):
+        stopped = following(trajectory(**KINDS['quintic'], efforts=EFFORTS))
+        stopped.accept(JointTrajectory(names, [], np.zeros((0, len(names)))), 11.3, before[0])
+        now = snapshot(stopped, 11.3)
+        np.testing.assert_allclose(now[:2], before[:2], atol=CONTINUOUS)
+        np.testing.assert_array_equal(now[3], 0)
+        v = over(stopped, 11.3 + np.linspace(0, 1, 1001))[1]
+        assert (np.abs(np.diff(v, axis=0)) <= ARM.velocity_limits / 0.5 * 1e-3 + 1e-9).all()
+        np.testing.assert_array_equal(v[-1], 0)
+        way = before[1] * np.abs(before[1]) / (2 * ARM.velocity_limits / 0.5)
+        np.testing.assert_allclose(snapshot(stopped, 20.0)[0], before[0] + way)
+
+
+def test_a_stop_ends_before_a_position_limit():
+    """At 2.9 rad/s the stream's deceleration of 6 rad/s2 would need 0.7 rad; 0.3 rad are left."""
+    start = ARM.home.copy()
+    start[1] = 1.0
+    fast = JointTrajectory(('joint_2',), [0.0, 0.9, 1.5], [[1.0], [2.8416], [3.1]], [[0.0], [2.0], [0.0]])
+    reference = Reference(ARM)
+    reference.hold(start)
+    reference.accept(fast, 0.0, start)
+    q = snapshot(reference, 0.9)[0]
+    reference.accept(JointTrajectory((), [], np.zeros((0, 0))), 0.9, q)
+    path = over(reference, np.linspace(0.9, 3, 2000))
+    assert path[0, :, 1].max() <= ARM.upper[1] + 1e-9
+    np.testing.assert_array_equal(path[1, -1], 0)
+
+
+# -- goals --------------------------------------------------------------------------------------
+
+
+def test_one_later_point_is_a_goal_from_the_present_reference():
+    reference = following(trajectory(**KINDS['quintic']))
+    before = snapshot(reference, 11.3)
+    goal = JointTrajectory(NAMES, [2.0], [ARM.home[COLUMNS] + 0.4])
+    reference.accept(goal, 11.3, before[0])
+    np.testing.assert_allclose(snapshot(reference, 11.3)[:3], before[:3], atol=CONTINUOUS)
+    for now in (13.3, 99.0):
+        np.testing.assert_array_equal(snapshot(reference, now)[0, COLUMNS], ARM.home[COLUMNS] + 0.4)
+        np.testing.assert_array_equal(snapshot(reference, now)[1:], 0)
+
+
+def test_a_goal_that_is_too_fast_is_refused_with_a_feasible_time():
+    goal = JointTrajectory(NAMES, [0.1], [ARM.home[COLUMNS] + [1.0, 0.5]])
+    with pytest.raises(kd.KrangError, match=r"'joint_4'.*velocity.*0\.625 s would be feasible"):
+        following(goal)
+    following(replace(goal, times=[0.625]))
+
+
+# -- start --------------------------------------------------------------------------------------
+
+CLOCK = 5000.0  # the node's clock when the steady clock is 10 [s]
+
+
+def started(start, **changes):
+    return trajectory(**{**KINDS['quintic'], **changes}, start=CLOCK + start)
+
+
+def test_a_future_start_begins_then_and_the_present_reference_goes_on_until_then():
+    now, later = following(trajectory(**KINDS['quintic'])), Reference(ARM)
+    later.accept(JointTrajectory(('joint_1',), [0.5], [ARM.home[:1] + 0.1]), 10.0, ARM.home)
+    later.accept(started(1.0), 10.0, ARM.home, CLOCK)
+    for t in np.arange(10.0, 14.0, 0.01):
+        later.update(t, snapshot(later, t)[0])
+        q = snapshot(later, t)[:, COLUMNS]
+        expected = (
+            snapshot(now, t - 1.0)[:, COLUMNS] if t >= 11.0 else snapshot(Reference(ARM), t)[:, COLUMNS]
+        )
+        np.testing.assert_allclose(q, expected, atol=1e-12)
+    assert snapshot(later, 14.0)[0, 0] == ARM.home[0] + 0.1
+
+
+def test_a_past_start_joins_the_trajectory_where_it_is_now():
+    points = {'times': [0.0, *TIMES[1:]], 'positions': ARM.home[COLUMNS] + OFFSETS / 2}
+    slow = {'velocities': SLOPES * [[0], [1], [1], [1]], 'accelerations': None}
+    on_time, late = (Reference(ARM, start_tolerance=0.2) for _ in range(2))
+    on_time.accept(trajectory(**points, **slow), 9.8, ARM.home)
+    late.accept(started(-0.2, **points, **slow), 10.0, ARM.home, CLOCK)
+    for t in np.linspace(10.0, 13.0, 50):
+        np.testing.assert_allclose(snapshot(late, t), snapshot(on_time, t), atol=1e-11)
+
+
+def test_a_past_start_shortens_the_way_to_the_first_point():
+    reference = Reference(ARM)
+    reference.accept(started(-0.2), 10.0, ARM.home, CLOCK)
+    np.testing.assert_array_equal(snapshot(reference, 10.0)[:3], snapshot(Reference(ARM), 10.0)[:3])
+    np.testing.assert_allclose(snapshot(reference, 10.3)[0, COLUMNS], ARM.home[COLUMNS] + OFFSETS[0])
+
+
+@pytest.mark.parametrize(
+    ('start', 'changes', 'reason'),
+    [
+        (-3.0, {}, r'start is 3 s ago and the trajectory lasts 2.5 s: it is over'),
+        (-1.0, {}, r"joint 'joint_4': the reference would start at 0.6, but the robot is at 0.3"),
+        (-CLOCK - 1, {}, r'start is -1 s'),
+        (np.nan, {}, 'start is nan'),
+    ],
+)
+def test_a_past_start_that_does_not_fit_is_refused(start, changes, reason):
+    with pytest.raises(kd.KrangError, match=reason):
+        Reference(ARM).accept(started(start, **changes), 10.0, ARM.home, CLOCK)
+
+
+def test_a_newer_trajectory_replaces_one_that_waits():
+    reference = Reference(ARM)
+    reference.accept(started(1.0), 10.0, ARM.home, CLOCK)
+    reference.accept(JointTrajectory((), [], np.zeros((0, 0))), 10.5, ARM.home)
+    reference.update(11.5, ARM.home)
+    np.testing.assert_array_equal(snapshot(reference, 12.0), snapshot(Reference(ARM), 0.0))
+
+
+def test_an_old_set_point_is_refused():
+    with pytest.raises(kd.KrangError, match=r'the set-point is 0\.6 s old'):
+        Reference(ARM).accept(replace(point(), start=CLOCK - 0.6), 10.0, ARM.home, CLOCK)
+    Reference(ARM).accept(replace(point(), start=CLOCK - 0.4), 10.0, ARM.home, CLOCK)
+
+
+# -- prepared -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize('kind', KINDS)
+@pytest.mark.parametrize('count', [2, 64, 65, 66, 200])
+@pytest.mark.parametrize('first', [0.0, 0.5])
+def test_a_prepared_trajectory_is_the_same_to_the_last_bit(kind, count, first):
+    t = np.linspace(0, 2 * np.pi, count)
+    wave = 0.2 * np.stack([1 - np.cos(t), np.sin(t), np.cos(t)])
+    names = ['positions', 'velocities', 'accelerations'][: 1 + len(KINDS[kind])]
+    fields = {name: np.tile(w[:, None], 2) for name, w in zip(names, wave, strict=False)}
+    fields['positions'] += ARM.home[COLUMNS]
+    whole = JointTrajectory(NAMES, first + t, **fields)
+    a, b = Reference(ARM), Reference(ARM)
+    prepared = b.prepare(whole)
+    for reference in (a, b):  # a motion that begins after the preparation
+        reference.accept(JointTrajectory(('joint_1', 'joint_2'), [3.0], [ARM.home[:2] + 0.05]), 0.0, ARM.home)
+    a.accept(whole, 1.0, ARM.home)
+    b.accept(prepared, 1.0, ARM.home)
+    times = 1.0 + np.linspace(0, 8, 400)
+    np.testing.assert_array_equal(over(a, times), over(b, times))
+    if kind == 'positions only' and count == 200 and first:  # and smooth where its parts meet
+        v = over(a, times)[1, :, 3]
+        np.testing.assert_allclose(v[30:300], 0.2 * np.sin(times - 1 - first)[30:300], atol=1e-4)
+
+
+def test_limits_that_change_after_the_preparation_count():
+    reference = Reference(ARM)
+    prepared = reference.prepare(trajectory(**KINDS['quintic']))
+    reference.limits.velocity = np.full(6, 0.1)
+    with pytest.raises(kd.KrangError, match=r"'joint_4' at point 0: velocity 0.3 is outside"):
+        reference.accept(prepared, 10.0, ARM.home)
+
+
+@pytest.mark.parametrize(
+    ('limit', 'value', 'reason'),
+    [
+        ('velocity', 0.35, r"joint 'joint_4' at point 2: velocity -0.4 .* -0.35 .. 0.35 at 1.8 s"),
+        ('position_margin', 2.3, r"joint 'joint_2' at point 3: position 0.9 .* -0.8416 .. 0.8416 at 2.5 s"),
+        ('effort', 4.5, r"joint 'joint_2' at point 3: effort 5 .* -4.5 .. 4.5 at 2.5 s"),
+    ],
+)
+def test_the_limits_in_force_are_checked_with_joint_time_and_value(limit, value, reason):
+    limits = Limits.of(ARM)
+    setattr(limits, limit, np.full(6, value))
+    with pytest.raises(kd.KrangError, match=reason):
+        following(trajectory(**KINDS['quintic'], efforts=EFFORTS), limits=limits)
+
+
+def test_a_set_point_with_too_much_effort_is_refused():
+    with pytest.raises(kd.KrangError, match=r"'joint_4' at point 0: effort 1000000 is outside"):
+        following(point(efforts=[[1e6, 0.0]]))
 
 
 # -- switching -----------------------------------------------------------------------------------------
@@ -296,7 +487,6 @@ REFUSED = {
     'unknown joint': ({'joint_names': ('joint_4', 'joint_9')}, "unknown joint 'joint_9'; did you mean"),
     'not a name': ({'joint_names': ('joint_4', 3)}, 'unknown joint 3'),
     'duplicate joint': ({'joint_names': ('joint_4', 'joint_4')}, 'no joint twice'),
-    'no points': ({'times': [], 'positions': np.zeros((0, 2))}, 'times is empty'),
     'times no list': ({'times': 1.0}, 'times is 1.0'),
     'times of text': ({'times': list('abcd')}, 'times is'),
     'too few positions': ({'positions': OFFSETS[:3]}, 'positions has shape'),
@@ -369,12 +559,6 @@ def test_a_present_reference_far_from_the_robot_is_no_start():
     elsewhere = np.full(6, 9.0)
     elsewhere[COLUMNS] = ARM.home[COLUMNS]
     reference.accept(trajectory(), 0.0, elsewhere)  # the joints that are not named do not matter
-
-
-def test_a_set_point_far_from_the_robot_is_refused_with_advice():
-    with pytest.raises(kd.KrangError, match='send two points to go there'):
-        following(point(0.11))
-    following(point(0.11), start_tolerance=0.12)
 
 
 @pytest.mark.parametrize(

@@ -63,3 +63,46 @@ def test_gains_come_from_the_bandwidth_and_damping_ratio_or_are_given_per_joint(
     np.testing.assert_array_equal(
         gains(robot, Settings(gains_kp=[9.0, 16.0], gains_kd=2.0)), [[9.0, 16.0], [2.0, 2.0]]
     )
+
+
+# -- P16: joints that are not commanded ----------------------------------------------------------------
+
+
+def term_of(name, **settings):
+    return ComputedTorque.from_settings(robot_named(name), Settings(terms=('computed_torque',), **settings))
+
+
+@pytest.mark.parametrize('offset', [0.01, 0.5])
+def test_p16_a_joint_that_others_hold_causes_no_feedback(offset):
+    robot = robot_named('krang')
+    term, v = term_of('krang'), np.zeros(17)
+    q = robot.home
+    reference = q + offset * np.eye(17)[0]  # base_pitch is not commanded while the wheels are free
+    torque = term.torque(term_inputs(robot, q, v, reference, v))
+    np.testing.assert_allclose(torque[1:], robot.gravity_torque(q)[1:], rtol=1e-12)
+    assert torque[0] == 0
+
+
+def test_p16_a_moving_joint_that_others_hold_enters_with_its_measured_motion_only():
+    robot = robot_named('krang')
+    q, v = robot.home, 0.3 * np.eye(17)[0]
+    torque = term_of('krang').torque(term_inputs(robot, q, v, q, 0 * v))
+    expected = robot.inverse_dynamics(q, v, np.zeros(17))
+    np.testing.assert_allclose(torque[1:], expected[1:], rtol=1e-12)
+
+
+def test_p16_the_passive_joint_of_the_pendubot_is_eliminated():
+    """The arm gets the wanted acceleration whatever the pendulum does, whose error does not matter."""
+    robot = robot_named('pendubot')
+    q, v = np.array([0.2, 0.7]), np.array([0.5, -1.5])
+    q_d, v_d, a_d = np.array([0.3, 9.0]), np.array([0.1, 4.0]), np.array([2.0, -7.0])
+    term = term_of('pendubot', gains_kp=30.0, gains_kd=8.0)
+    torque = term.torque(term_inputs(robot, q, v, q_d, v_d, a_d))
+    a = robot.forward_dynamics(q, v, torque[:1] + robot.friction_torque(v)[:1], friction=True)
+    assert a[0] == pytest.approx(2.0 + 8.0 * (0.1 - 0.5) + 30.0 * (0.3 - 0.2), rel=1e-9)
+    assert torque[1] == 0
+
+
+def test_p16_rolling_robots_are_refused():
+    with pytest.raises(KrangError, match='rolling_base'):
+        term_of('otbot')

@@ -26,6 +26,11 @@ def pushed(observer, duration, push=PUSH):
     return np.array(out)
 
 
+def limits(observer):
+    """Thresholds of contact and collision, over the joints [N m]."""
+    return [x.tolist() for x in observer.thresholds]
+
+
 def test_the_estimate_approaches_the_external_torque_at_the_gain():
     path = pushed(Observer(ROBOT, GAIN), 0.4)
     decay = (1 - GAIN * DT) ** np.arange(len(path))
@@ -76,7 +81,9 @@ def test_a_collision_is_a_fault_where_the_reaction_is_stop(reaction):
     pushed(observer, 0.5)
     fault = observer.fault()
     assert (fault is None) == (reaction == 'none')
-    assert fault is None or str(fault) == 'collision: external torque 8.0 N m'
+    assert fault is None or str(fault) == (
+        "collision: joint 'joint_1': external torque 8.0 N m, observer.collision is 5 N m"
+    )
 
 
 def test_reset_discards_the_estimate():
@@ -91,15 +98,61 @@ def test_adopted_settings_keep_the_estimate():
     observer = Observer(ROBOT, GAIN)
     before = pushed(observer, 0.03)[-1]
     observer.adopt(Observer(ROBOT, 2 * GAIN, 1.0, 2.0, 'stop'))
-    assert (observer.gain, observer.thresholds, observer.reaction) == (2 * GAIN, (1.0, 2.0), 'stop')
+    assert (observer.gain, *limits(observer), observer.reaction) == (2 * GAIN, [1.0, 1.0], [2.0, 2.0], 'stop')
     np.testing.assert_allclose(pushed(observer, DT)[-1], before, rtol=1e-9)
 
 
 def test_settings_are_those_of_the_parameters():
     settings = Settings(
-        observer_gain=3.0, observer_contact=1.0, observer_collision=2.0, observer_reaction='stop'
+        observer_gain=3.0, observer_contact=1.0, observer_collision=[2.0, 4.0], observer_reaction='none'
     )
     observer = Observer.from_settings(ROBOT, settings)
-    assert (observer.gain, observer.thresholds, observer.reaction) == (3.0, (1.0, 2.0), 'stop')
+    assert (observer.gain, *limits(observer), observer.reaction) == (3.0, [1.0, 1.0], [2.0, 4.0], 'none')
     default = Observer.from_settings(ROBOT, Settings())
-    assert (default.gain, default.thresholds, default.reaction) == (25.0, (5.0, 30.0), 'none')
+    assert (default.gain, *limits(default), default.reaction) == (25.0, [5.0, 5.0], [30.0, 30.0], 'stop')
+
+
+def test_an_event_ends_below_its_threshold_only():
+    observer = Observer(ROBOT, 1e3, contact=5.0, collision=20.0)
+    events = []
+    for push in (4.0, 6.0, 4.0, 3.0, 21.0, 16.0, 13.0, 3.0):
+        pushed(observer, 0.05, np.array([push, 0.0]))
+        events.append(observer.contact)
+    assert events == ['none', 'contact', 'contact', 'none', 'collision', 'collision', 'contact', 'none']
+
+
+def test_thresholds_are_those_of_each_joint():
+    push = np.array([8.0, 3.0])
+    first = Observer(ROBOT, GAIN, contact=[9.0, 9.0], collision=[30.0, 2.0])
+    pushed(first, 0.5, push)
+    assert "'joint_2'" in first.fault().reason
+    other = Observer(ROBOT, GAIN, contact=[9.0, 9.0], collision=[30.0, 4.0])
+    pushed(other, 0.5, push)
+    assert other.contact == 'none'
+
+
+def test_joints_that_are_not_commanded_do_not_count():
+    observer = Observer.from_settings(ROBOT, Settings(command_joints=('joint_2',)))
+    pushed(observer, 0.5, np.array([100.0, 3.0]))
+    assert (observer.contact, observer.largest()) == ('none', pytest.approx(3.0, rel=1e-3))
+
+
+def test_rolling_constraints_do_not_count():
+    robot = robot_named('otbot')
+    q = robot.home
+    J = robot.constraint_jacobian(q)
+    observer = Observer.from_settings(robot, Settings(observer_collision=1.0))
+    state = term_inputs(robot, q, np.zeros(6), applied=-J.T @ np.full(len(J), 200.0))
+    for _ in range(500):
+        observer.torque(state)
+    assert np.abs(observer.external).max() > 50
+    assert (observer.contact, observer.fault()) == ('none', None)
+
+
+@pytest.mark.parametrize('dt', [1.7e9, 0.5])
+def test_the_estimate_restarts_where_time_is_not_continuous(dt):
+    observer = Observer(ROBOT, GAIN)
+    before = pushed(observer, 0.5)[-1]
+    observer.torque(term_inputs(ROBOT, ROBOT.home, RESTING, dt=dt))
+    np.testing.assert_allclose(observer.external, before)
+    assert observer.contact == 'contact'

@@ -1,0 +1,264 @@
+"""The reference of computed torque: which motion each joint follows."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from ...arrays import Array, Integers, array, joint_vector
+from ...errors import InputError
+from ...robot.model import Robot
+from ...safety.limits import Limits
+from .spline import Spline, first
+from .stream import SetPointProfile, StreamLimits, braking, stop_position
+from .trajectory import Bounds, JointTrajectory, Pause, PreparedTrajectory
+
+TIMEOUT = 0.5  # default of a streamed set-point [s]
+SPEED_TOLERANCE = 1.0  # of a trajectory that is joined after its start [rad/s, m/s]
+
+
+class Motion(Protocol):
+    """Position, velocity, acceleration and effort (4, n) over time [s]; `rest` from `end` on."""
+
+    end: float
+    rest: Array
+
+    def sample(self, t: float) -> Array: ...
+
+
+@dataclass(eq=False)
+class _Track:
+    """A motion that joints follow since `start` [s]."""
+
+    start: float
+    motion: Motion
+    columns: Integers  # joints of the robot that follow it ...
+    rows: Integers  # ... and their places in the motion
+    streamed: bool = False
+
+    @property
+    def end(self) -> float:
+        """When its motion ends [s]; -inf without motion."""
+        return self.start + self.motion.end
+
+    def release(self, columns: Integers) -> None:
+        """Leave joints to another track."""
+        kept = ~np.isin(self.columns, columns)
+        self.columns, self.rows = self.columns[kept], self.rows[kept]
+
+
+class Reference:
+    """Desired position, velocity, acceleration and feed-forward effort of every joint over time [s].
+
+    A joint that a trajectory does not name keeps the reference that it has: it holds, or it completes
+    its own motion. A joint that has arrived holds. Before the first hold() it is the robot's home.
+    """
+
+    def __init__(
+        self,
+        robot: Robot,
+        timeout: float = TIMEOUT,
+        start_tolerance: float = 0.1,
+        limits: Limits | None = None,
+        stream: StreamLimits | None = None,
+    ) -> None:
+        self.robot = robot
+        self.timeout = timeout  # of a streamed set-point [s]
+        self.start_tolerance = start_tolerance  # between robot and start of a trajectory [rad, m]
+        self.limits = Limits.of(robot) if limits is None else limits
+        self.stream = StreamLimits.of(robot) if stream is None else stream
+        self._bounds = Bounds(robot, self.limits)
+        self._values = np.zeros((4, robot.nv))
+        rows = self._values.view()
+        rows.flags.writeable = False
+        self._rows = (rows[0], rows[1], rows[2], rows[3])
+        self.hold(robot.home)
+
+    def hold(self, q: Array) -> None:
+        """Hold positions [rad, m] of all joints at rest."""
+        rest = np.zeros((4, self.robot.nv))
+        rest[0] = self._vector(q)
+        everyone = np.arange(self.robot.nv)
+        self._tracks = [_Track(0.0, Spline.resting(rest), everyone, everyone)]
+        self._waiting: list[tuple[float, PreparedTrajectory]] = []  # trajectories and their starts [s]
+
+    def prepare(self, trajectory: JointTrajectory, pause: Pause = lambda: None) -> PreparedTrajectory:
+        """Check a trajectory, and do all work that does not need the present reference; for any thread."""
+        return PreparedTrajectory(self.robot, self.bounds, trajectory, pause)
+
+    @property
+    def bounds(self) -> Bounds:
+        """The limits in force."""
+        if not self._bounds.is_of(self.limits):
+            self._bounds = Bounds(self.robot, self.limits)
+        return self._bounds
+
+    def accept(
+        self,
+        trajectory: JointTrajectory | PreparedTrajectory,
+        now: float,
+        q: Array,
+        clock: float | None = None,
+    ) -> None:
+        """Follow a trajectory; q is measured. Or raise InputError and change nothing.
+
+        Its start is on the node's `clock` [s], which is the same as `now` where it is not given. If the first
+        point has a positive time, the reference moves there from its present state, without a jump in
+        acceleration.
+        """
+        now, q = float(array('now', now, ())), self._vector(q)
+        prepared = self._prepared(trajectory)
+        start = now
+        if prepared.start:
+            start += prepared.start - (now if clock is None else float(array('clock', clock, ())))
+        track = self._track(prepared, start, now, q if start <= now else None)
+        columns = prepared.columns
+        self._waiting = [w for w in self._waiting if not np.isin(w[1].columns, columns).any()]
+        if start > now:
+            self._waiting.append((start, prepared))
+        else:
+            self._follow(track, now)
+
+    def update(self, now: float, q: Array) -> list[str]:
+        """Begin trajectories that have waited, and end streams without a new set-point; refusals."""
+        refused = []
+        for entry in [entry for entry in self._waiting if now >= entry[0]]:
+            self._waiting.remove(entry)
+            start, prepared = entry
+            try:
+                self._follow(self._track(self._prepared(prepared), start, start, q), now)
+            except InputError as error:
+                refused.append(f'trajectory: {error}')
+        for track in self._tracks:
+            # Compared this way round, a clock or timeout that is not a number ends the stream.
+            if track.streamed and not now - track.start <= self.timeout:
+                self._follow(self._stop(now, track.columns), now)
+        return refused
+
+    def sample(self, now: float) -> tuple[Array, Array, Array, Array]:
+        """Position, velocity, acceleration, effort over robot.joint_names; the next call overwrites them."""
+        self._evaluate(now, self._values)
+        return self._rows
+
+    @property
+    def end_time(self) -> float:
+        """When the last motion ends [s]; -inf where all joints hold."""
+        return max(track.end for track in self._tracks)
+
+    # -- internals --------------------------------------------------------------------------
+
+    def _prepared(self, trajectory: JointTrajectory | PreparedTrajectory) -> PreparedTrajectory:
+        """The trajectory, prepared with the limits in force."""
+        if isinstance(trajectory, JointTrajectory):
+            return self.prepare(trajectory)
+        return trajectory if trajectory.bounds is self.bounds else self.prepare(trajectory.source)
+
+    def _track(self, x: PreparedTrajectory, start: float, now: float, q: Array | None) -> _Track:
+        """The track of a trajectory whose time 0 is `start`; it joins the reference then or, if later, now.
+
+        q is measured; None: the robot is where the reference is. InputError if the trajectory does not fit
+        the robot or a limit.
+        """
+        if x.is_stop:
+            return self._stop(max(start, now), np.arange(self.robot.nv))
+        late = max(now - start, 0.0)
+        present = self._at(start + late, x.columns)
+        if x.is_set_point:
+            return self._set_point(x, start + late, late, present)
+        if late >= x.duration:
+            raise InputError(
+                f'start is {late:.6g} s ago and the trajectory lasts {x.duration:.6g} s: it is over; '
+                'set start to 0 or to a later time'
+            )
+        joins = late > 0 and late >= x.points.times[0]  # after its first point
+        q_start = present[0] if x.leads_in else x.points.positions[0]
+        try:
+            if joins:
+                motion = x.joined(np.array([q_start, *np.zeros((3, len(q_start)))]), 0.0)
+                q_start = self._check_speed(x, motion.sample(late), present, late)
+            else:
+                motion = x.joined(present, late)
+        except InputError as error:
+            raise self._with_advice(x, present, error) from None
+        self._check_start(x, q_start, present[0] if q is None else q[x.columns])
+        columns = np.array(x.columns)
+        return _Track(start, motion, columns, np.arange(len(columns)))
+
+    def _set_point(self, x: PreparedTrajectory, now: float, late: float, present: Array) -> _Track:
+        if late > self.timeout:
+            raise InputError(f'the set-point is {late:.6g} s old; reference_timeout is {self.timeout:g} s')
+        effort = np.zeros_like(present[0]) if x.points.efforts is None else x.points.efforts[0]
+        velocity, acceleration = self._stream_limits(present, x.columns)
+        profile = SetPointProfile(present[:2], x.points.positions[0], velocity, acceleration, effort)
+        columns = np.array(x.columns)
+        return _Track(now, profile, columns, np.arange(len(columns)), streamed=True)
+
+    def _stop(self, now: float, columns: Integers) -> _Track:
+        """Come to rest from the reference at a time, without effort."""
+        present = self._at(now, columns.tolist())
+        velocity, acceleration = self._stream_limits(present, columns.tolist())
+        goal = stop_position(present[:2], acceleration)
+        velocity = np.maximum(velocity, np.abs(present[1]))
+        profile = SetPointProfile(present[:2], goal, velocity, acceleration, np.zeros(len(columns)))
+        return _Track(now, profile, columns, np.arange(len(columns)))
+
+    def _stream_limits(self, present: Array, columns: list[int]) -> tuple[Array, Array]:
+        velocity = np.minimum(self.stream.velocity, self.bounds.speed)[columns]
+        position = self.bounds.of(columns)['position']
+        return velocity, braking(present[:2], self.stream.acceleration[columns], *position)
+
+    def _at(self, time: float, columns: list[int]) -> Array:
+        """The reference (4, n) of some joints at a time [s]."""
+        values = np.zeros((4, self.robot.nv))
+        self._evaluate(time, values)
+        return values[:, columns]
+
+    def _evaluate(self, now: float, out: Array) -> None:
+        for track in self._tracks:
+            out[:, track.columns] = track.motion.sample(now - track.start)[:, track.rows]
+
+    def _follow(self, track: _Track, now: float) -> None:
+        for other in self._tracks:
+            other.release(track.columns)
+        # Motions that have ended become one that holds, so that the cost of a step does not grow.
+        ended = [t for t in self._tracks if now >= t.end and not t.streamed and len(t.columns)]
+        others = [t for t in self._tracks if len(t.columns) and t not in ended]
+        if ended:
+            columns = np.concatenate([t.columns for t in ended])
+            rest = np.concatenate([t.motion.rest[:, t.rows] for t in ended], axis=1)
+            others.insert(0, _Track(now, Spline.resting(rest), columns, np.arange(len(columns))))
+        self._tracks = [*others, track]
+
+    def _vector(self, q: Array) -> Array:
+        return joint_vector('q', q, self.robot.joint_names, (self.robot.nv,))
+
+    def _with_advice(self, x: PreparedTrajectory, present: Array, error: InputError) -> InputError:
+        """A refusal of a goal, with a time in which it could be reached."""
+        if len(x.points.times) > 1 or 'velocity' not in str(error):
+            return error
+        time = x.feasible_time(present)
+        return (
+            error
+            if time is None
+            else InputError(f'{error}; {np.ceil(1e3 * time) / 1e3:g} s would be feasible')
+        )
+
+    def _check_start(self, x: PreparedTrajectory, start: Array, q: Array) -> None:
+        if found := first(~(np.abs(start - q) <= self.start_tolerance)):
+            (joint,) = found
+            raise InputError(
+                f'joint {x.points.joint_names[joint]!r}: the reference would start at {start[joint]:.6g}, '
+                f'but the robot is at {q[joint]:.6g}, farther than {self.start_tolerance:g}; '
+                'start at the robot'
+            )
+
+    def _check_speed(self, x: PreparedTrajectory, there: Array, present: Array, late: float) -> Array:
+        """Where a trajectory is that began earlier; InputError if the present speed differs too much."""
+        if found := first(np.abs(there[1] - present[1]) > SPEED_TOLERANCE):
+            (joint,) = found
+            raise InputError(
+                f'joint {x.points.joint_names[joint]!r}: {late:.6g} s after its start the trajectory has '
+                f'velocity {there[1, joint]:.6g}, but the reference has {present[1, joint]:.6g}; '
+                'set start to 0 or to a later time'
+            )
+        return np.asarray(there[0])

@@ -1,0 +1,188 @@
+"""P13: in a `lower` stop no point of the robot is faster than 0.5 m/s, until after it is released."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pinocchio as pin
+import pytest
+from harness import robot_named
+
+from krang_dynamics.control.controller import Inputs, TorqueController
+from krang_dynamics.control.settings import Settings
+from krang_dynamics.safety.joint_buffer import JointSamples
+from krang_dynamics.safety.modes import Mode
+
+FASTEST = 0.5  # m/s, that any point may have
+TOLERANCE = 1.05  # times the first speed, where the robot moves when the stop begins
+LONGEST = 120.0  # s, of a stop
+AFTER = 3.0  # s, for which a robot is watched after its release
+STEP = 2e-3  # s, of the plant
+GAP = 0.13  # s, longer than the states may be old
+UPRIGHT = {'planar_2r': [np.pi / 2, 0.0], 'anthropomorphic': [0.0, 0.0, 0.0, 0.0, 0.0, 0.0]}
+
+
+class ArmOnEndStops:
+    """A plant of its own: semi-implicit Euler, stiff end stops, other masses and friction than the model."""
+
+    def __init__(self, robot, q, v, mass, friction):
+        self.model = robot.model.copy()
+        for i in range(1, self.model.njoints):
+            body = self.model.inertias[i]
+            self.model.inertias[i] = pin.Inertia(mass * body.mass, body.lever, mass * body.inertia)
+        self.data = self.model.createData()
+        self.friction = robot.friction if friction else None
+        # Krang's base_pitch is fixed: its motor cannot carry the robot.
+        self.free = np.flatnonzero([name != 'base_pitch' for name in robot.joint_names])
+        self.frames = [self.model.getFrameId(name, pin.FrameType.BODY) for name in robot.frames]
+        self.lower, self.upper = robot.lower, robot.upper
+        self.q, self.v = q.copy(), v.copy()
+
+    def step(self, torque, h, stiffness=5e3, damping=200.0):
+        A = np.triu(pin.crba(self.model, self.data, self.q))
+        A = A + np.triu(A, 1).T
+        bias = pin.rnea(self.model, self.data, self.q, self.v, np.zeros_like(self.v))
+        beyond = np.clip(self.q, self.lower, self.upper) - self.q
+        force = torque - bias + stiffness * beyond
+        implicit = np.where(beyond != 0, h * damping + h * h * stiffness, 0.0)
+        if self.friction is not None:
+            dry = self.friction.coulomb / np.maximum(np.abs(self.v), 0.01)
+            implicit += h * (self.friction.viscous + dry)
+        rows = np.ix_(self.free, self.free)
+        momentum = (A @ self.v + h * force)[self.free]
+        self.v = np.zeros_like(self.v)
+        self.v[self.free] = np.linalg.solve((A + np.diag(implicit))[rows], momentum)
+        self.q = self.q + h * self.v
+
+    def speed(self):
+        """Of the fastest point [m/s]."""
+        pin.forwardKinematics(self.model, self.data, self.q, self.v)
+        velocities = [pin.getFrameVelocity(self.model, self.data, f).linear for f in self.frames]
+        return float(np.linalg.norm(velocities, axis=1).max())
+
+
+@dataclass
+class Stop:
+    """What a stop leads to."""
+
+    first: float  # speed at its beginning [m/s]
+    fastest: float  # until AFTER its end [m/s]
+    duration: float | None  # None: not at rest after LONGEST [s]
+
+
+def stop(robot, q, v, rate, mass=1.0, friction=False, delay=0.0, gaps=()):
+    """Hold a robot, then stop it; states at `rate` [Hz], commands late by `delay` [s].
+
+    No state arrives for GAP after each of the times `gaps` [s].
+    """
+    settings = Settings(terms=('gravity',), ramp_time=0.0, limits_velocity=50.0, stop_policy='lower')
+    controller = TorqueController(robot, settings)
+    commanded = np.isin(robot.joint_names, controller.command_joints)
+    plant = ArmOnEndStops(robot, q, v, mass, friction)
+    time, period = 100.0, 1 / rate
+    effort = robot.gravity_torque(q) * commanded
+
+    def step(**requests):
+        sample = JointSamples(robot.joint_names, plant.q, plant.v, effort, time, time)
+        is_lost = any(0 < time - begin - gap < GAP for gap in gaps)
+        return controller.step(Inputs(time, time, [] if is_lost else [sample], **requests))
+
+    for _ in range(round(0.6 * rate)):  # at rest, until the rate of the states is known
+        time += period
+        controller.step(Inputs(time, time, [JointSamples(robot.joint_names, q, 0 * v, effort, time, time)]))
+    begin = time
+    outputs = step(enable=True)
+    assert outputs.mode in (Mode.RAMPING, Mode.ACTIVE), outputs
+    first = fastest = plant.speed()
+    late, held, ended = [], effort, None
+    while time < begin + LONGEST and (ended is None or time < ended + AFTER):
+        time += period
+        outputs = step(enable=False)
+        if outputs.torque is not None:
+            late.append((time + delay, outputs.torque * commanded))
+        elif ended is None:
+            ended = time
+        parts = max(1, round(period / STEP))
+        for k in range(parts):
+            while late and late[0][0] <= time + k * period / parts + 1e-9:
+                held = late.pop(0)[1]
+            plant.step(held, period / parts)
+            fastest = max(fastest, plant.speed())
+    return Stop(first, fastest, None if ended is None else ended - begin)
+
+
+def cases(name, count, seed):
+    """Random poses and conditions; every third moves, every fourth begins close to upright."""
+    robot, random = robot_named(name), np.random.default_rng(seed)
+    for i in range(count):
+        q = random.uniform(np.maximum(robot.lower, -np.pi), np.minimum(robot.upper, np.pi))
+        v = random.uniform(-0.5, 0.5, robot.nv) if i % 3 == 2 else np.zeros(robot.nv)
+        if i % 4 == 3 and name in UPRIGHT:
+            q = UPRIGHT[name] + random.uniform(-1e-3, 1e-3, robot.nv)
+        if name == 'krang':
+            q[0] = v[0] = 0.0
+        conditions = {
+            'rate': random.choice([50, 100, 250]),
+            'mass': random.choice([0.8, 1.0, 1.2]),
+            'friction': bool(random.integers(2)),
+            'delay': random.choice([0.0, 0.01]),
+        }
+        yield q, v, conditions
+
+
+def check(name, count, seed):
+    stops = []
+    for q, v, conditions in cases(name, count, seed):
+        found = stop(robot_named(name), q, v, **conditions)
+        assert found.fastest <= max(FASTEST, TOLERANCE * found.first), (q, v, conditions, found)
+        assert found.duration is not None, (q, v, conditions)
+        stops.append(found)
+    at_rest = max(found.fastest for found in stops if found.first == 0)
+    print(
+        f'{name}: {count} stops of up to {max(found.duration for found in stops):.1f} s; from rest up to '
+        f'{at_rest:.3f} m/s, in motion up to {max(found.fastest for found in stops):.3f} m/s'
+    )
+
+
+@pytest.mark.parametrize(('name', 'count'), [('planar_2r', 2), ('anthropomorphic', 2), ('krang', 1)])
+def test_a_robot_is_lowered_slowly_and_released_only_at_rest(name, count):
+    check(name, count, seed=7)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize('name', ['planar_2r', 'anthropomorphic', 'krang'])
+def test_two_hundred_poses(name):
+    check(name, 200, seed=8)
+
+
+@pytest.mark.parametrize('q', [(1.3, 0.0), (0.6, 0.8)])
+def test_a_raised_arm_does_not_fall(q):
+    """It fell at 9 to 12 m/s when stops ended after a fixed time."""
+    found = stop(robot_named('planar_2r'), np.array(q), np.zeros(2), rate=100)
+    assert found.fastest <= FASTEST
+    assert found.duration is not None
+
+
+@pytest.mark.parametrize('rate', [50, 100, 1000])
+def test_a_stop_is_stable_at_every_rate_with_delay(rate):
+    robot = robot_named('planar_2r')
+    found = stop(robot, np.array([-1.0, 0.5]), np.array([0.5, -0.5]), rate=rate, delay=0.01)
+    assert found.fastest <= max(FASTEST, TOLERANCE * found.first)
+
+
+def test_a_gap_in_the_states_does_not_end_a_stop():
+    """While no state is valid there is no damping, so the robot gains some speed."""
+    found = stop(robot_named('planar_2r'), np.array([1.3, 0.0]), np.zeros(2), rate=100, gaps=range(1, 30, 3))
+    assert found.fastest <= 2 * FASTEST
+    assert found.duration is not None
+
+
+def test_a_robot_that_is_balanced_upright_is_not_released():
+    robot = robot_named('planar_2r')
+    q = np.array([np.pi / 2, 0.0])
+    settings = Settings(terms=('gravity',), ramp_time=0.0, stop_policy='lower')
+    controller = TorqueController(robot, settings)
+    for k in range(1000):
+        sample = JointSamples(robot.joint_names, q, 0 * q, 0 * q, 100 + 0.01 * k, 100 + 0.01 * k)
+        request = True if k == 60 else False if k == 61 else None
+        outputs = controller.step(Inputs(100 + 0.01 * k, 100 + 0.01 * k, [sample], enable=request))
+    assert outputs.mode is Mode.STOPPING
