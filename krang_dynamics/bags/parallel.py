@@ -14,6 +14,8 @@ Item = TypeVar('Item')
 Result = TypeVar('Result')
 
 FEW = 3  # windows; so few are done before a second process has started
+QUIET = 2.0  # work that is shorter shows no progress in a log [s]
+LOG_PERIOD, TERMINAL_PERIOD = 5.0, 0.2  # between two lines of progress [s]
 THREADS = ('OMP_NUM_THREADS', 'OPENBLAS_NUM_THREADS', 'MKL_NUM_THREADS')
 
 
@@ -47,25 +49,34 @@ def run(job: ParallelJob[Item, Result], items: Sequence[Item], what: str) -> Ite
 
 
 class Progress:
-    """A progress line on standard error, only if that is a terminal."""
+    """Progress on standard error: one line that is overwritten on a terminal, else a line every 5 s."""
 
-    def __init__(self, what: str, count: int) -> None:
-        self.what, self.count, self.done = what, count, 0
-        self._shown = sys.stderr.isatty() and count > 1
+    def __init__(self, what: str, count: float, unit: str = '') -> None:
+        self.what, self.count, self.unit, self.done = what, count, unit, 0.0
+        self._is_terminal = sys.stderr.isatty()
+        self._period = TERMINAL_PERIOD if self._is_terminal else LOG_PERIOD  # between two lines [s]
         self._start = time.perf_counter()
+        self._due_at = self._start + (TERMINAL_PERIOD if self._is_terminal else QUIET)
 
     def step(self) -> None:
         """Count one item."""
-        self.done += 1
-        if self._shown:
-            spent = time.perf_counter() - self._start
-            left = spent / self.done * (self.count - self.done)
-            text = f'{self.what}: {self.done} of {self.count}, {left:.0f} s left '
-            print(f'\r{text:<60}', file=sys.stderr, end='', flush=True)
+        self.show(self.done + 1)
+
+    def show(self, done: float) -> None:
+        """Report how much of `count` is done, if a line is due."""
+        self.done = done
+        now = time.perf_counter()
+        if now < self._due_at or not done:
+            return
+        self._due_at = now + self._period
+        left = (now - self._start) * max(self.count / done - 1, 0.0)
+        text = f'{self.what}: {done:.0f} of {self.count:.0f}{self.unit}, {left:.0f} s left'
+        line = f'\r{text:<60}' if self._is_terminal else f'{text}\n'
+        print(line, file=sys.stderr, end='', flush=True)
 
     def end(self) -> None:
-        """Clear the line."""
-        if self._shown:
+        """Clear the line of a terminal."""
+        if self._is_terminal:
             print(f'\r{"":<60}\r', file=sys.stderr, end='', flush=True)
 
 

@@ -11,7 +11,7 @@ from krang_dynamics.bags.parallel import Progress, one_thread_each
 from krang_dynamics.bags.validation.filtering import Filtering
 from krang_dynamics.bags.validation.validation import validate
 
-pytest.importorskip('rosbags')
+pytest.importorskip('rosbags', reason='rosbags is not installed')
 
 
 def test_the_result_does_not_depend_on_the_number_of_processes(tmp_path, monkeypatch):
@@ -38,8 +38,31 @@ def test_the_environment_is_restored(monkeypatch):
     assert 'MKL_NUM_THREADS' not in os.environ
 
 
-def test_progress_is_shown_only_on_terminals(capsys):
+def test_short_work_shows_no_progress_in_a_log(capsys):
     progress = Progress('working', 5)
     progress.step()
     progress.end()
     assert capsys.readouterr().err == ''
+
+
+def test_long_work_shows_progress_also_in_a_log(capsys, monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(parallel.time, 'perf_counter', lambda: now[0])
+    progress = Progress('working', 10, ' s')
+    for now[0] in (1.0, 3.0, 4.0, 9.0):
+        progress.step()
+    progress.end()
+    lines = capsys.readouterr().err.splitlines()
+    assert lines == ['working: 2 of 10 s, 12 s left', 'working: 4 of 10 s, 14 s left']
+
+
+def test_a_terminal_shows_one_line_that_is_cleared(capsys, monkeypatch):
+    monkeypatch.setattr(parallel.sys.stderr, 'isatty', lambda: True, raising=False)
+    monkeypatch.setattr(parallel, 'TERMINAL_PERIOD', 0.0)
+    progress = Progress('working', 5)
+    progress.step()
+    progress.end()
+    shown = capsys.readouterr().err
+    assert shown.startswith('\rworking: 1 of 5')
+    assert shown.endswith('\r')
+    assert '\n' not in shown

@@ -18,6 +18,7 @@ from .regressor import Regressor, Unknowns, random_motion
 MARGIN = 0.9  # used fraction of each limit
 POINTS = 150  # samples of a motion for torque limits and condition number
 FINE = 2000  # samples for position and velocity limits
+MOST_POINTS = 1_000_000  # written
 TURN = np.pi  # amplitude of a joint without position limits [rad]
 ROUNDS, STEP = 80, 0.2  # of the reduction of amplitudes to the torque limits
 
@@ -36,6 +37,17 @@ class Design:
         for name, value in vars(self).items():
             if not 0 < value < np.inf:
                 raise InputError(f'{name} is {value}; it must be positive')
+        if self.duration * self.rate > MOST_POINTS:
+            raise InputError(
+                f'{self.duration:g} s at {self.rate:g} points per second are too many points; '
+                f'the limit is {MOST_POINTS}'
+            )
+        if 2 * self.frequency * self.harmonics > self.rate:
+            raise InputError(
+                f'{self.harmonics} harmonics of {self.frequency:g} Hz reach '
+                f'{self.frequency * self.harmonics:g} Hz; with {self.rate:g} points per second '
+                f'the limit is {self.rate / 2:g} Hz'
+            )
 
     @property
     def ramp(self) -> float:
@@ -93,13 +105,16 @@ class Excitation:
         return '\n'.join([','.join(header), *lines, ''])
 
     def message(self) -> str:
-        """A trajectory_msgs/JointTrajectory as YAML, for `ros2 topic pub`."""
+        """A trajectory_msgs/JointTrajectory as YAML, for `krang send` and `ros2 topic pub`.
+
+        Numbers have no exponent: YAML 1.1 reads 7e-08 as text.
+        """
         columns = [self.robot.joint_names.index(name) for name in self.moved]
         lines = [f'joint_names: [{", ".join(self.moved)}]', 'points:']
         for t, q, v, a in zip(self.t.tolist(), self.q, self.v, self.a, strict=True):
             seconds, nanoseconds = divmod(round(t * 1e9), 1_000_000_000)
             for kind, values in (('- positions', q), ('  velocities', v), ('  accelerations', a)):
-                lines.append(f'{kind}: {values[columns].round(9).tolist()}')
+                lines.append(f'{kind}: [{", ".join(f"{x:.9f}" for x in values[columns])}]')
             lines.append(f'  time_from_start: {{sec: {seconds}, nanosec: {nanoseconds}}}')
         return '\n'.join([*lines, ''])
 
@@ -146,7 +161,7 @@ class _Search:
         """Random search."""
         random = np.random.default_rng(2)
         shape = (2, self.design.harmonics, self.robot.nv)
-        progress = Progress('searching', self.design.tries)
+        progress = Progress('searching motions', self.design.tries)
         coefficients = random.normal(size=shape)
         best = first = self._condition(coefficients)
         for k in range(self.design.tries):

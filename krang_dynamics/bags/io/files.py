@@ -23,6 +23,8 @@ def refuse_existing(paths: Iterable[str | None], force: bool) -> None:
 def make_way(path: str | Path, force: bool) -> None:
     """Make sure that a new bag can be written to `path`; `force` deletes an old bag, but no other folder."""
     folder = Path(path)
+    if not folder.resolve().parent.is_dir():
+        raise KrangError(f'{path}: its folder does not exist')
     if not folder.exists():
         return
     if not force:

@@ -44,26 +44,39 @@ class Layout:
 
 def parse(data: bytes) -> Layout:
     """The layout of one message; InputError if the bytes are not a JointState."""
-    order = ORDERS.get(data[:2])
-    if order is None:
-        raise _unreadable(f'its encapsulation is 0x{data[:2].hex()}; plain CDR has 0x0000 or 0x0001')
     try:
-        length, place = _read_count(data, FRAME, order, item_size=1)
-        names, place = _read_names(data, place + length, order)
-        names_end = place
-        counts, count_places, offsets = [], [], []
-        for _ in FIELDS:
-            count, place = _read_count(data, place, order, item_size=8)
-            counts.append(count)
-            count_places.append(place - 4)
-            place += (HEADER - place) % 8 if count else 0
-            offsets.append(place)
-            place += 8 * count
-        if place > len(data):
-            raise ValueError(f'it has {len(data)} bytes; its numbers end at byte {place}')
+        order, names, names_end = read_header_and_names(data)
+        counts, count_places, offsets, end = find_numbers(data, names_end, order, len(FIELDS))
+        if end > len(data):
+            raise ValueError(f'it has {len(data)} bytes; its numbers end at byte {end}')
     except (struct.error, ValueError) as error:
         raise _unreadable(str(error)) from None
-    return Layout(names, order, tuple(counts), tuple(count_places), tuple(offsets), names_end, place)
+    return Layout(names, order, counts, count_places, offsets, names_end, end)
+
+
+def read_header_and_names(data: bytes) -> tuple[str, tuple[str, ...], int]:
+    """Byte order, joint names, and where these end, of a message that begins with a header and names."""
+    order = ORDERS.get(data[:2])
+    if order is None:
+        raise ValueError(f'its encapsulation is 0x{data[:2].hex()}; plain CDR has 0x0000 or 0x0001')
+    length, place = read_count(data, FRAME, order, item_size=1)
+    names, place = read_names(data, place + length, order)
+    return order, names, place
+
+
+def find_numbers(
+    data: bytes, place: int, order: str, fields: int
+) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], int]:
+    """Counts of so many lists of numbers, the places of counts and numbers, and where they end."""
+    counts, count_places, offsets = [], [], []
+    for _ in range(fields):
+        count, place = read_count(data, place, order, item_size=8)
+        counts.append(count)
+        count_places.append(place - 4)
+        place += (HEADER - place) % 8 if count else 0
+        offsets.append(place)
+        place += 8 * count
+    return tuple(counts), tuple(count_places), tuple(offsets), place
 
 
 def stamp_of(data: bytes) -> float:
@@ -179,20 +192,31 @@ def encode(
     names: Sequence[str], stamp: int, position: Array, velocity: Array, effort: Array, frame: str = ''
 ) -> bytes:
     """One message in CDR with its stamp [ns]; an empty array leaves its field empty."""
+    out = header_and_names(divmod(stamp, 1_000_000_000), frame, names)
+    for values in (position, velocity, effort):
+        put_numbers(out, values)
+    return bytes(out)
+
+
+def header_and_names(stamp: tuple[int, int], frame: str, names: Sequence[str]) -> bytearray:
+    """The beginning of a message in CDR: encapsulation, stamp [s, ns], frame and joint names."""
     out = bytearray(b'\0\1\0\0')
-    out += struct.pack('<iI', *divmod(stamp, 1_000_000_000))
-    _put_string(out, frame)
-    _pad(out, 4)
+    out += struct.pack('<iI', *stamp)
+    put_string(out, frame)
+    pad(out, 4)
     out += struct.pack('<I', len(names))
     for name in names:
-        _put_string(out, name)
-    for values in (position, velocity, effort):
-        _pad(out, 4)
-        out += struct.pack('<I', len(values))
-        if len(values):
-            _pad(out, 8)
-            out += np.asarray(values, dtype='<f8').tobytes()
-    return bytes(out)
+        put_string(out, name)
+    return out
+
+
+def put_numbers(out: bytearray, values: Array) -> None:
+    """Append a list of numbers."""
+    pad(out, 4)
+    out += struct.pack('<I', len(values))
+    if len(values):
+        pad(out, 8)
+        out += np.asarray(values, dtype='<f8').tobytes()
 
 
 def _decode_batch(arrival: Integers, raw: Bytes) -> tuple[list[JointStates], list[int]]:
@@ -271,9 +295,9 @@ def _joined(names: tuple[str, ...], group: list[JointStates]) -> JointStates:
     return JointStates(names, *values)
 
 
-def _read_names(data: bytes, place: int, order: str) -> tuple[tuple[str, ...], int]:
+def read_names(data: bytes, place: int, order: str) -> tuple[tuple[str, ...], int]:
     """Strings without their terminating zeros, and the place after them."""
-    count, place = _read_count(data, place, order, item_size=4)
+    count, place = read_count(data, place, order, item_size=4)
     unpack, names = COUNT[order], []
     for _ in range(count):
         place += -place % 4
@@ -283,7 +307,7 @@ def _read_names(data: bytes, place: int, order: str) -> tuple[tuple[str, ...], i
     return tuple(names), place
 
 
-def _read_count(data: bytes, place: int, order: str, item_size: int) -> tuple[int, int]:
+def read_count(data: bytes, place: int, order: str, item_size: int) -> tuple[int, int]:
     """A count, and the place after it; ValueError if the message is too short for it."""
     place += -place % 4
     count, place = COUNT[order](data, place)[0], place + 4
@@ -292,13 +316,13 @@ def _read_count(data: bytes, place: int, order: str, item_size: int) -> tuple[in
     return count, place
 
 
-def _put_string(out: bytearray, text: str) -> None:
-    _pad(out, 4)
+def put_string(out: bytearray, text: str) -> None:
+    pad(out, 4)
     encoded = text.encode() + b'\0'
     out += struct.pack('<I', len(encoded)) + encoded
 
 
-def _pad(out: bytearray, size: int) -> None:
+def pad(out: bytearray, size: int) -> None:
     out += b'\0' * (-(len(out) - HEADER) % size)
 
 

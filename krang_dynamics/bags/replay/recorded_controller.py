@@ -5,8 +5,10 @@ from dataclasses import dataclass
 from statistics import median
 from typing import NamedTuple
 
+from ...control.builder import robot_of
 from ...control.node_state import NodeState
-from ...errors import BagError
+from ...errors import BagError, KrangError
+from ...robot.model import Robot
 from ..io.command_message import nanoseconds_of, step_of
 from ..io.joint_state_codec import TYPE as JOINT_STATE
 from ..io.reader import Bag
@@ -107,6 +109,25 @@ def recorded_controller(bag: Bag, node: str | None = None) -> RecordedController
     was_driving = first.state.event != 'enable' and first.state.mode in DRIVING
     commanded = _first(bag, (f'{name}/torques', f'{namespace}/effort_commands')) < _begin(first, steps)
     return RecordedController(name, namespace, states, steps, was_driving or commanded)
+
+
+def recorded_robot(bag: Bag, node: str | None = None) -> Robot:
+    """The robot of the recorded controller, from the parameters in its ~/state."""
+    recorded = recorded_controller(bag, node)
+    if not recorded.states:
+        raise BagError(f'{bag.path}: has no ~/state that names the robot; give --robot')
+    values = recorded.states[0].state.parameters
+    description = values.get('robot_description') or ''
+    if not values.get('robot') and '<' not in description:  # it was read from a topic
+        raise BagError(
+            f'{bag.path}: its ~/state does not name the robot, which came from a topic; give --robot'
+        )
+    try:
+        return robot_of(values)
+    except KrangError as error:
+        raise BagError(
+            f'{bag.path}: the robot of its controller cannot be loaded: {error}; give --robot'
+        ) from None
 
 
 def _begin(first: StateRecord, steps: tuple[StepRecord, ...]) -> int:

@@ -23,6 +23,7 @@ from .recorded_controller import RecordedController, StateRecord
 
 MOST_WAITING = 1000  # commands that wait for their counterpart: topics overtake each other
 SAME_TIME = 0.5  # largest difference in time between a fault and its replay [s]
+MOST_GAPS = 5  # that are listed
 EMPTY = np.zeros(0)
 
 
@@ -143,6 +144,7 @@ class Replayed:
     changes: list[tuple[float, Mode, Fault | None]] = field(default_factory=list)
     comparison: Comparison | None = None
     refused: dict[str, int] = field(default_factory=dict)  # by reason, the first of each kind
+    gaps: list[tuple[float, float]] = field(default_factory=list)  # of the joint states: end and length [s]
     notes: list[str] = field(default_factory=list)
 
     def refuse(self, reason: str) -> None:
@@ -185,6 +187,7 @@ class Replayed:
         ]
         if self.changes:
             lines += ['', *table(('time [s]', 'mode', 'fault', 'recorded'), self._rows())]
+        lines += self._gap_lines()
         lines += [f'recorded but not reproduced: {entry}' for entry in self._missed()]
         lines += [f'refused: {what} ({count} times)' for what, count in list(self.refused.items())[:5]]
         return '\n'.join([*lines, *self.notes])
@@ -207,12 +210,22 @@ class Replayed:
             for time, mode, fault in self.changes
         ]
 
+    def _gap_lines(self) -> list[str]:
+        """The gaps of the joint states, the first ones by time."""
+        lines = [
+            f'gap in the recorded joint states: {length:.3f} s, until {time:.3f} s'
+            for time, length in self.gaps[:MOST_GAPS]
+        ]
+        more = len(self.gaps) - len(lines)
+        return [*lines, f'and {more} more gaps'] if more else lines
+
     def _verdict(self, time: float, fault: Fault | None, latched: dict[float, Fault]) -> str:
-        if fault is None or latched.get(time) != fault or not self.recorded.states:
+        if fault is None or latched.get(time) != fault:
             return ''
         record = self.recorded_as(time, fault)
         if record is None:
-            return 'not in the recording'
+            gap = next((g for g in self.gaps if g[0] - g[1] <= time <= g[0] + SAME_TIME), None)
+            return f'not in the recording; it has a gap of {gap[1]:.3f} s' if gap else 'not in the recording'
         return f'reproduced, {self.since_start(record.time):.3f} s'
 
     def _missed(self) -> list[str]:

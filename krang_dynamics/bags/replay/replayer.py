@@ -18,11 +18,13 @@ from ...safety.modes import Fault, Mode
 from ..io.command_message import state_key, step_of
 from ..io.joint_state_codec import JointStateReader
 from ..io.reader import Bag
+from ..parallel import Progress
 from .recorded_controller import DRIVING, RecordedController, StateRecord, StepRecord, recorded_controller
 from .replay_result import Comparison, Replayed, ReplayWriter
 
 WATCHDOG = round(1e9 * PERIOD)  # longest time between two steps [ns]
 LONGEST_GAP = 60_000_000_000  # longest gap through which the watchdog steps while nothing is sent [ns]
+STOP_REQUESTS = ('release', 'lower', 'fade')  # events of ~/state
 SETTLING = 1_000_000_000  # after taking over from a controller in flight nothing is compared [ns]
 MOST_WAITING = 1000  # messages that wait for the step that used them
 CLOCK = '/clock'
@@ -41,10 +43,21 @@ def replay(
     Parameters are the recorded ones except for `overrides`. `enable_at` [s] replaces the recorded requests;
     it is 0 if the recording has none.
     """
+    if enable_at is not None and not 0 <= enable_at <= bag.duration:
+        raise InputError(
+            f'--enable-at is {enable_at:g} s; it must be within the recording, 0 .. {bag.duration:.3f} s'
+        )
     recorded = recorded_controller(bag, node)
     if recorded.topic('joint_states') not in bag.topics:
         raise bag.missing_topic(recorded.topic('joint_states'))
-    replayer = Replayer(bag, robot, recorded, overrides or {}, enable_at)
+    try:
+        replayer = Replayer(bag, robot, recorded, overrides or {}, enable_at)
+    except KrangError as error:
+        if recorded.robot in ('', robot.name):
+            raise
+        raise BagError(
+            f'{bag.path}: is a recording of {recorded.robot!r}, and the robot is {robot.name!r}: {error}'
+        ) from None
     if out is None:
         return replayer.run()
     replayer.writer = ReplayWriter(out, bag, recorded)
@@ -84,6 +97,12 @@ class Replayer:
         self._enable_at = None if self._follows else bag.start + round(1e9 * (enable_at or 0.0))
         self._takes_over = self._must_take_over = self._follows and recorded.was_driving
         self._labels = recorded.steps if self._follows else ()
+        self._must_enable = False  # the recorded controller is enabled, and the replay is not yet
+        self._enable_refusal = ''  # why the replay could not be enabled when the controller was
+        self._is_recorded_idle = True  # since activation nothing was recorded that enables the controller
+        self._last_state: Input | None = None  # the newest joint state that the session was given
+        self._state_at: int | None = None  # when the newest joint state was recorded [ns]
+        self._progress = Progress('replaying', bag.duration, ' s')
         self._made = 0  # labelled steps
         self._is_simulated = self._has_simulated_time()
         self._arrival = bag.start  # of the newest message [ns]
@@ -113,6 +132,8 @@ class Replayer:
     def _configure(self, state: NodeState | None) -> None:
         """A new controller, which has received nothing yet."""
         self._session = Session(self._robot, self._settings({} if state is None else state.parameters))
+        if self._enable_at is not None or self._takes_over:  # it is enabled with its first state
+            self._session.controller.state.buffer.state_rate.assume()
         self._reader = JointStateReader()
         self._answered = 0  # key of the newest joint state that the session has
         self._label = 0  # of the joint state that the last labelled step answered
@@ -132,6 +153,8 @@ class Replayer:
                 self.writer.copy(topic, arrival, data)
             if topic in self._callbacks:
                 self._callbacks[topic](data)
+            self._progress.show(self.result.since_start(self._arrival))
+        self._progress.end()
         self._arrival = max(self._arrival, self._bag.stop - 1)
         self._use_inputs(self._inputs)
         self._watch()
@@ -144,10 +167,14 @@ class Replayer:
         if not result.states:
             joints = self._robot.config.joints.items()
             needed = ', '.join(sorted(name for name, joint in joints if joint.state == 'joint_states'))
+            other = f'; the recording is of {recorded.robot}' if recorded.robot != self._robot.name else ''
             raise BagError(
                 f'{self._bag.path}: {recorded.topic("joint_states")} never has all joints of '
                 f'{self._robot.name} while its controller is active; they are {needed}'
+                f'{other if recorded.robot else ""}'
             )
+        if self._must_enable:
+            result.refuse(self._enable_refusal)
         if recorded.robot and recorded.robot != self._robot.name:
             result.notes.append(f'the recording is of {recorded.robot}, not of {self._robot.name}')
         lost = {key for step in self._labels if (key := self._key(step)) not in self._order}
@@ -184,7 +211,7 @@ class Replayer:
             takers['joint_trajectory'] = lambda message, now: self._session.take_trajectory(message)
         for term in self._session.controller.terms:
             for frame in term.settings if isinstance(term, Wrench) else ():
-                takers[f'wrench/{frame}'] = self._wrench_taker(frame)
+                takers[f'wrench/{messages.topic_word(frame)}'] = self._wrench_taker(frame)
         callbacks = {topic(name): self._queued(topic(name), take) for name, take in takers.items()}
         callbacks[topic('joint_states')] = self._on_states
         callbacks[topic('effort_commands')] = self._decoded(topic('effort_commands'), self._on_command)
@@ -241,9 +268,16 @@ class Replayer:
             self.result.refuse(str(error))
             return
         key = state_key(data, self._reader.stamp)
+        self._note_gap(key if self._is_simulated else self._arrival)
         if self._is_simulated and self._clock < key <= self._clock + 1e9 * AHEAD:
             self._clock = key
         self._queue(Input(self._arrival, self._take_states, data, key))
+
+    def _note_gap(self, now: int) -> None:
+        """Note a gap of the joint states that is longer than state_timeout."""
+        before, self._state_at = self._state_at, now
+        if before is not None and now - before > 1e9 * self._session.controller.settings.state_timeout:
+            self.result.gaps.append((self.result.since_start(self._arrival), seconds(now - before)))
 
     def _take_states(self, data: bytes, now: int) -> bool:
         sample = self._reader.read(data, seconds(now))
@@ -263,9 +297,18 @@ class Replayer:
             index = self._made + len(self._steps)
             self._steps.append(self._labels[index])
         values = np.asarray(message.data, dtype=float)
+        self._expect_enabled()
         if not self._takes_over or self._arrival > self._bag.start + SETTLING:
             self._comparison.take_recorded(self._arrival, index, values)
         self._make_steps()
+
+    def _expect_enabled(self) -> None:
+        """A command without a recorded request: auto_enable has enabled the controller."""
+        controller = self._session.controller
+        if self._follows and self._is_recorded_idle and controller.settings.auto_enable:
+            self._must_enable |= not controller.safety.is_driving
+            controller.state.buffer.state_rate.assume()
+            self._is_recorded_idle = False
 
     # -- steps -------------------------------------------------------------------------------------------
 
@@ -303,6 +346,8 @@ class Replayer:
         if has_state and key in keys:
             self._use_inputs(deque(self._inputs.popleft() for _ in range(keys.index(key))))
             is_due = self._hand_over(self._inputs.popleft(), step.time)
+        elif has_state and self._last_state is not None and key == self._last_state.key:
+            is_due = self._hand_over(self._last_state, step.time)  # from before activation
         elif has_state and key in self._order:
             return False
         # Other messages: those that complete this joint state, or that were there when the step began.
@@ -331,7 +376,8 @@ class Replayer:
                 self._enable_when_due(now)
 
     def _hand_over(self, entry: Input, now: int) -> bool:
-        self._answered = self._answered if entry.key is None else entry.key
+        if entry.key is not None:
+            self._answered, self._last_state = entry.key, entry
         try:
             return entry.take(entry.content, now)
         except KrangError as error:
@@ -351,7 +397,7 @@ class Replayer:
     def _enable_when_due(self, now: int) -> None:
         """Enable if no labelled step does: at `enable_at`, or to take over from a controller in flight."""
         is_due = self._enable_at is not None and self._arrival >= self._enable_at
-        if is_due or (self._must_take_over and not self._labels):
+        if is_due or ((self._must_take_over or self._must_enable) and not self._labels):
             self._step(now, now, enable=True)
             if self._session.controller.safety.is_driving:
                 self._enable_at = None
@@ -364,10 +410,14 @@ class Replayer:
         outputs = self._session.step(seconds(now), seconds(clock), **requests)
         safety.ramp_time = ramp_time
         self._must_take_over &= not safety.is_driving
+        self._must_enable &= not safety.is_driving
         self._stepped_at = now
         self.result.steps += 1
         for reason in outputs.refused:
-            self.result.refuse(reason)
+            if self._must_enable and reason.startswith('enable: '):  # it is tried again
+                self._enable_refusal = reason
+            else:
+                self.result.refuse(reason)
         if outputs.torque is not None:
             self.result.commands += 1
             self._comparison.take_replayed(index, outputs)
@@ -391,12 +441,20 @@ class Replayer:
                 self._takes_over = self._must_take_over = False
                 self._configure(state)
             if self._follows:
-                self._session.is_active = state.mode != 'inactive'
+                self._follow_mode(state.mode)
             if id(record) not in self._labelled_states:
                 requests = self._requests_of([record])
                 if requests or (self._session.is_active and self._differs(state)):
                     self._use_inputs(self._inputs)
                     self._step(self._now, self._now, **requests)
+
+    def _follow_mode(self, mode: str) -> None:
+        """Follow activation of the recorded controller; a session that becomes active has no state yet."""
+        is_active = mode != 'inactive'
+        if is_active and not self._session.is_active:
+            self._answered, self._is_recorded_idle = 0, True
+        self._session.is_active = is_active
+        self._must_enable &= mode in DRIVING
 
     def _differs(self, state: NodeState) -> bool:
         safety = self._session.controller.safety
@@ -406,7 +464,7 @@ class Replayer:
     def _requests_at(self, index: int) -> dict[str, Any]:
         """What was requested of the controller at a labelled step."""
         requests = self._requests_of(self._states_at.get(index, ()))
-        return {'enable': True, **requests} if self._must_take_over else requests
+        return {'enable': True, **requests} if self._must_take_over or self._must_enable else requests
 
     def _requests_of(self, records: Iterable[StateRecord]) -> dict[str, Any]:
         requests: dict[str, Any] = {}
@@ -420,10 +478,14 @@ class Replayer:
                 continue
             if state.event == 'trajectory' and self._labels:
                 self._take_trajectory(state)
-            if state.event == 'clear_fault' and state.fault is None:
+            if state.event in STOP_REQUESTS:
+                requests[state.event] = True
+            elif state.event == 'clear_fault' and state.fault is None:
                 requests['clear_fault'] = True
             elif state.mode in DRIVING and not safety.is_driving:
-                requests['enable'] = True
+                requests['enable'] = self._must_enable = True
+                self._session.controller.state.buffer.state_rate.assume()  # the recorded controller knew it
+                self._is_recorded_idle = False
             elif state.mode == Mode.STOPPING.value and state.fault is None and safety.is_driving:
                 requests['enable'] = False
             if state.fault is not None and safety.fault is None:

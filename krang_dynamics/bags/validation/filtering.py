@@ -93,10 +93,6 @@ def _motion(run: RecordedSamples, filtering: Filtering) -> FilteredMotion | None
     if np.isnan(v).any():
         v = np.where(np.isnan(v), np.gradient(q, period, axis=0), v)
     if filtering.cutoff:
-        if filtering.cutoff * 2 >= 1 / period:
-            raise BagError(
-                f'--cutoff {filtering.cutoff:g} Hz is above half the sample rate, {0.5 / period:.4g} Hz'
-            )
         q, v, effort = low_pass(np.stack([q, v, effort]), filtering.cutoff, 1 / period)
     if filtering.acceleration == 'velocity':
         a = np.gradient(v, period, axis=0)
@@ -114,6 +110,8 @@ def low_pass(x: Array, cutoff: float, rate: float) -> Array:
 
     Second-order sections: transfer-function coefficients are inaccurate at low cutoffs.
     """
+    if 2 * cutoff >= rate:
+        raise BagError(f'--cutoff {cutoff:g} Hz is above half the sample rate, {rate / 2:.4g} Hz')
     sections = butter(ORDER, cutoff, fs=rate, output='sos')
     rows = np.ascontiguousarray(np.swapaxes(x, -1, -2))  # filtering contiguous rows is twice as fast
     return np.swapaxes(sosfiltfilt(sections, rows, axis=-1), -1, -2)

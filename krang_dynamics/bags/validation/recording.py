@@ -167,12 +167,20 @@ class Recording:
         if len(found) == 1:
             return found[0]
         usual = [name for name in found if name.rstrip('/').endswith('joint_states')]
+        truth = [name for name in found if name.endswith('/truth')]
+        if len(truth) == 1 and self._needs_other_sensors():
+            return truth[0]  # of a simulated robot, with the joints that an IMU or odometry measures
         if len(usual) == 1:
             return usual[0]
         raise BagError(
             f'{self.bag.path}: it has several topics of joint states; choose one with --topic: '
             f'{", ".join(found)}'
         )
+
+    def _needs_other_sensors(self) -> bool:
+        """Whether a joint is not on joint_states, because another sensor measures it."""
+        joints, locked = self.robot.config.joints, self.reading.locked
+        return any(joint.state != 'joint_states' for name, joint in joints.items() if name not in locked)
 
     def _match(self, names: list[str]) -> dict[str, str]:
         """Joint of the robot -> its name in the recording."""

@@ -16,7 +16,7 @@ from krang_dynamics.errors import KrangError
 from krang_dynamics.robot.model import Robot
 from krang_dynamics.robot.plausibility import link_fault
 
-pytest.importorskip('rosbags')
+pytest.importorskip('rosbags', reason='rosbags is not installed')
 
 
 def changed(robot):
@@ -42,7 +42,7 @@ def changed(robot):
 @pytest.mark.parametrize('period', [4e-3, pytest.param(2e-3, marks=pytest.mark.long)])
 def test_krang_in_mujoco_is_identified(period, tmp_path):
     """Friction of the arms and all rotors to 5 %, held-out RMSE to 1.2 times that of the true model."""
-    pytest.importorskip('mujoco')
+    pytest.importorskip('mujoco', reason='mujoco is not installed')
     from krang_dynamics.simulation import MujocoPlant
 
     krang = kd.load_robot('krang')

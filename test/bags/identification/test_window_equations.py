@@ -11,7 +11,7 @@ from krang_dynamics.bags.io.reader import Bag
 from krang_dynamics.bags.validation.filtering import Filtering
 from krang_dynamics.bags.validation.recording import Reading, Recording
 
-pytest.importorskip('rosbags')
+pytest.importorskip('rosbags', reason='rosbags is not installed')
 
 
 @pytest.mark.parametrize('cutoff', [None, 10.0])

@@ -27,7 +27,7 @@ with warnings.catch_warnings(), suppress(ImportError):
     warnings.simplefilter('ignore')  # the message generator's parser imports a deprecated module
     import rosidl_generator_py  # noqa: F401
 
-pytest.importorskip('rosbags')
+pytest.importorskip('rosbags', reason='rosbags is not installed')
 from rosbags.typesys import Stores, get_typestore
 
 TYPES = get_typestore(Stores.ROS2_JAZZY)
@@ -111,7 +111,7 @@ def test_one_reader_reads_any_messages_one_after_the_other(messages):
 @many
 @given(message=MESSAGES)
 def test_a_message_is_read_as_rclpy_reads_it(message):
-    serialization = pytest.importorskip('rclpy.serialization')
+    serialization = pytest.importorskip('rclpy.serialization', reason='rclpy.serialization is not installed')
     from sensor_msgs.msg import JointState
 
     theirs = JointState(name=message.name, **{field: getattr(message, field).tolist() for field in FIELDS})
@@ -284,7 +284,7 @@ def test_a_writer_writes_stamp_and_numbers_and_leaves_other_fields_empty(names, 
 
 
 def test_rclpy_reads_what_a_writer_writes():
-    serialization = pytest.importorskip('rclpy.serialization')
+    serialization = pytest.importorskip('rclpy.serialization', reason='rclpy.serialization is not installed')
     from sensor_msgs.msg import JointState
 
     for fields in ((), ('effort',), ('position', 'velocity'), FIELDS):

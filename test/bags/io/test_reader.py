@@ -10,7 +10,7 @@ from krang_dynamics.bags.io.reader import Bag
 from krang_dynamics.bags.io.writer import BagWriter
 from krang_dynamics.errors import BagError
 
-pytest.importorskip('rosbags')
+pytest.importorskip('rosbags', reason='rosbags is not installed')
 
 
 @pytest.fixture(scope='module')

@@ -11,7 +11,7 @@ from krang_dynamics.bags.io.reader import Bag
 from krang_dynamics.bags.io.writer import BagWriter
 from krang_dynamics.errors import BagError
 
-pytest.importorskip('rosbags')
+pytest.importorskip('rosbags', reason='rosbags is not installed')
 COUNT = 6000
 FORMATS = ('mcap', 'sqlite3')
 

@@ -11,7 +11,7 @@ from krang_dynamics.errors import BagError
 from krang_dynamics.robot.library import load_robot
 from krang_dynamics.safety.modes import Fault
 
-pytest.importorskip('rosbags')
+pytest.importorskip('rosbags', reason='rosbags is not installed')
 
 
 def state(event='mode', mode='active', fault=None, **more):

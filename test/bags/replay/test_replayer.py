@@ -19,7 +19,7 @@ from krang_dynamics.control.settings import Settings
 from krang_dynamics.errors import BagError
 from krang_dynamics.robot.library import load_robot
 
-pytest.importorskip('rosbags')
+pytest.importorskip('rosbags', reason='rosbags is not installed')
 
 PERIOD = 5_000_000  # of the states [ns]
 OFFSET = 1_234_567_890  # from the steady clock to the times of the recording [ns]
@@ -33,9 +33,8 @@ class Flight:
 
     def __init__(self, name='planar_2r', **settings):
         self.robot = load_robot(name)
-        self.session = Session(
-            self.robot, Settings(**{'terms': ('gravity', 'damping'), 'damping': 2.0, **settings})
-        )
+        usual = {'terms': ('gravity', 'damping'), 'damping': 2.0, 'limits_state_rate': 0.0}
+        self.session = Session(self.robot, Settings(**{**usual, **settings}))
         self.q, self.v = self.robot.home.copy(), np.zeros(self.robot.nv)
         self.time = START
         self.messages = []  # (time, topic, type, bytes)
@@ -193,7 +192,8 @@ def messages_of(path, topic):
 @pytest.fixture(scope='module')
 def whole(tmp_path_factory):
     """A ramp, changes of parameters, a trajectory, a push and a stop, from configure to the end."""
-    flight = Flight(ramp_time=0.3, terms=('gravity', 'damping', 'computed_torque', 'observer'))
+    terms = ('gravity', 'damping', 'computed_torque', 'observer')
+    flight = Flight(ramp_time=0.3, terms=terms, observer_reaction='none')
     flight.run(0.2).enable().run(0.6).set(damping=5.0, payload_tip_mass=0.2).run(0.2)
     flight.follow((0.5, flight.q + 0.1)).run(0.3).set(gains_bandwidth=20.0)
     flight.v += 0.3
@@ -216,12 +216,50 @@ def test_a_replay_gives_the_recorded_commands_bit_by_bit(whole):
 
 
 def test_a_controller_that_enabled_itself_is_enabled_again(tmp_path):
-    flight = Flight(ramp_time=0.1, auto_enable=True).run(0.1)
+    flight = Flight(ramp_time=0.1, auto_enable=True).run(0.12)
     flight.publish(flight.session.watch(*flight.now))
     path = flight.run(0.5).write(tmp_path / 'bag')
     result = replay(Bag(path), flight.robot)
     assert result.comparison.count == len(flight.commands()) > 90
     assert result.comparison.largest == 0.0
+
+
+def self_enabled():
+    """A flight with auto_enable, and the time of its first command [ns]."""
+    flight = Flight(ramp_time=0.1, auto_enable=True).run(0.12)
+    flight.publish(flight.session.watch(*flight.now))
+    flight.run(0.5)
+    return flight, flight.commands()[0][0]
+
+
+def test_a_state_that_was_recorded_before_activation_enables_the_replay(tmp_path):
+    """A recorder may receive the joint state that the controller used earlier than its activation."""
+    flight, first = self_enabled()
+    (index,) = [i for i, entry in enumerate(flight.messages) if b'"event": "activate"' in entry[3]]
+    flight.messages[index] = (first - LATENCY // 2, *flight.messages[index][1:])
+    flight.messages.sort(key=lambda entry: entry[0])
+    result = replay(Bag(flight.write(tmp_path / 'bag')), flight.robot)
+    assert result.comparison.count == len(flight.commands()) > 90
+    assert result.comparison.largest == 0.0
+    assert not result.refused
+
+
+@pytest.mark.parametrize('lost', [b'nothing', b'"mode": "ramping"'], ids=['all states', 'enable is lost'])
+def test_a_controller_that_enabled_itself_is_enabled_again_without_labels(lost, tmp_path):
+    flight, _ = self_enabled()
+    types = prepare()
+    with BagWriter(tmp_path / 'bag') as bag:
+        for time, topic, kind, data in flight.messages:
+            if topic == '/effort_commands':
+                message = types.deserialize_cdr(data, kind)
+                message.layout.dim = []
+                bag.write_message(topic, message, time)
+            elif not (topic.endswith('/state') and lost in data):
+                bag.write(topic, kind, data, time)
+    result = replay(Bag(tmp_path / 'bag'), flight.robot)
+    assert result.commands >= 95
+    assert result.comparison.count >= 95
+    assert [mode.value for _, mode, _ in result.changes] == ['ramping', 'active']
 
 
 def test_every_message_of_the_written_bag_is_the_recorded_one(whole, tmp_path):
@@ -325,6 +363,23 @@ def test_a_fault_that_does_not_come_again_is_named(tmp_path):
     assert 'recorded but not reproduced: velocity' in result.text()
 
 
+def test_a_gap_of_the_recording_is_named_with_its_time(tmp_path):
+    flight = Flight(ramp_time=0.0).run(1e-9 * PERIOD).enable().run(1.0)
+    end = START + 645_000_000
+    kept = [m for m in flight.messages if m[1] != '/joint_states' or not end - 145_000_000 < m[0] < end]
+    flight.messages = [m for m in kept if m[1] != '/effort_commands']
+    result = replay(Bag(flight.write(tmp_path / 'bag')), flight.robot)
+    assert [fault.kind for _, fault in result.faults] == ['state']
+    assert 'gap in the recorded joint states: 0.150 s, until 0.64' in result.text()
+    assert 'not in the recording; it has a gap of 0.150 s' in result.text()
+
+
+def test_another_robot_is_named(tmp_path):
+    flight = Flight(payload_tip_mass=0.2).run(0.1).enable().run(0.1)
+    with pytest.raises(BagError, match=r"recording of 'planar_2r', and the robot is 'krang': .*'tip'"):
+        replay(Bag(flight.write(tmp_path / 'bag')), load_robot('krang'))
+
+
 # -- the command -------------------------------------------------------------------------------------------
 
 
@@ -344,6 +399,12 @@ def test_the_command_prints_a_table_and_writes_a_bag(whole, tmp_path, capsys):
     (tmp_path / 'precious' / 'thesis.tex').write_text('all of it')
     assert main([*command[:-1], str(tmp_path / 'precious'), '--force']) == 2
     assert (tmp_path / 'precious' / 'thesis.tex').exists()
+
+
+def test_the_robot_is_read_from_the_recording(tmp_path, capsys):
+    path = Flight(robot='planar_2r').run(0.1).enable().run(0.1).write(tmp_path / 'bag')
+    assert main(['replay', path]) == 0
+    assert 'all are identical' in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,8 @@ from krang_dynamics.bags.identification.identification import identify
 from krang_dynamics.bags.validation.html_report import identification_html, validation_html
 from krang_dynamics.bags.validation.validation import validate
 
-pytest.importorskip('rosbags')
-pytest.importorskip('matplotlib')
+pytest.importorskip('rosbags', reason='rosbags is not installed')
+pytest.importorskip('matplotlib', reason='matplotlib is not installed')
 
 
 @pytest.fixture(scope='module')

@@ -11,7 +11,7 @@ from krang_dynamics.bags.io.writer import BagWriter
 from krang_dynamics.bags.validation.recording import Reading, Recording
 from krang_dynamics.errors import ConfigError, KrangError
 
-pytest.importorskip('rosbags')
+pytest.importorskip('rosbags', reason='rosbags is not installed')
 FOREVER = 2**62
 
 
@@ -117,6 +117,20 @@ def test_windows_cover_everything_once(robot, tmp_path, monkeypatch):
     counts = [len(recording.samples(*window).t) for window in windows]
     assert sum(counts) == len(t)
     assert sum(len(recording.samples(*window).t) for window in recording.windows(0.5, 1.0)) == len(t) // 2
+
+
+def test_joints_of_other_sensors_come_from_the_truth_of_a_simulator(tmp_path):
+    krang = kd.load_robot('krang')
+    t, q, v, _ = motion(krang, 0.2)
+    with BagWriter(tmp_path / 'bag') as writer:
+        for topic, columns in (('/joint_states', slice(1, None)), ('/simulator/truth', slice(None))):
+            names = krang.joint_names[columns]
+            for k, time in enumerate((START + np.round(1e9 * t).astype(int)).tolist()):
+                data = encode(names, time, q[k, columns], v[k, columns], v[k, columns])
+                writer.write(topic, TYPE, data, time)
+    assert opened(tmp_path / 'bag', krang).topic == '/simulator/truth'
+    locked = opened(tmp_path / 'bag', krang, locked={'base_pitch': 0.0})
+    assert locked.topic == '/joint_states'
 
 
 def test_wrong_names_missing_topics_and_missing_effort_are_one_line_each(robot, tmp_path):

@@ -8,7 +8,7 @@ import krang_dynamics as kd
 from krang_dynamics.bags.validation.recording import Reading
 from krang_dynamics.bags.validation.validation import validate
 
-pytest.importorskip('rosbags')
+pytest.importorskip('rosbags', reason='rosbags is not installed')
 
 
 @pytest.fixture(scope='module')

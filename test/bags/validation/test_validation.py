@@ -11,7 +11,7 @@ from krang_dynamics.bags.validation.filtering import Filtering
 from krang_dynamics.bags.validation.recording import Reading
 from krang_dynamics.bags.validation.validation import validate
 
-pytest.importorskip('rosbags')
+pytest.importorskip('rosbags', reason='rosbags is not installed')
 
 
 @pytest.fixture(scope='module')

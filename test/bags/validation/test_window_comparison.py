@@ -10,7 +10,7 @@ from krang_dynamics.bags.validation.filtering import Filtering
 from krang_dynamics.bags.validation.recording import Reading, Recording
 from krang_dynamics.bags.validation.window_comparison import APART, WORST, ValidationJob
 
-pytest.importorskip('rosbags')
+pytest.importorskip('rosbags', reason='rosbags is not installed')
 
 
 def test_added_windows_give_the_result_of_one_window(tmp_path):

@@ -9,7 +9,7 @@ from krang_dynamics.bags.io.joint_state_codec import TYPE, encode
 from krang_dynamics.bags.io.writer import BagWriter
 from krang_dynamics.bags.validation.validation import validate
 
-pytest.importorskip('rosbags')
+pytest.importorskip('rosbags', reason='rosbags is not installed')
 
 
 def pressed(path, robot, frame_id='tool', sign=1.0):

@@ -1,0 +1,133 @@
+"""Motions in files: a table (.csv) or a trajectory_msgs/JointTrajectory (.yaml), as `krang excite` writes."""
+
+import csv
+from collections.abc import Mapping, Sequence
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import yaml
+
+from ...arrays import Array
+from ...control.reference.trajectory import JointTrajectory
+from ...errors import InputError
+
+SUFFIXES = ('.csv', '.yaml', '.yml')
+COLUMNS = {'q': 'positions', 'v': 'velocities', 'a': 'accelerations', 'tau': 'effort'}
+FIELDS = tuple(COLUMNS.values())  # of a point of the message
+LARGEST = 200_000_000  # of a file [bytes]
+
+
+def read_motion(path: str | Path) -> JointTrajectory:
+    """The motion in a file; InputError names the line or the point that is wrong."""
+    file = Path(path)
+    if file.suffix not in SUFFIXES:
+        raise InputError(f'{path}: the name must end in .csv or .yaml')
+    try:
+        if file.stat().st_size > LARGEST:
+            raise InputError(f'{path}: is larger than {LARGEST / 1e6:g} MB; send fewer points')
+        text = file.read_text(encoding='utf-8-sig')
+    except OSError as error:
+        raise InputError(f'{path}: cannot be read: {error.strerror}') from None
+    except UnicodeDecodeError:
+        raise InputError(f'{path}: is not a text file') from None
+    try:
+        return _from_csv(text) if file.suffix == '.csv' else _from_yaml(text)
+    except InputError as error:
+        raise InputError(f'{path}: {error}') from None
+
+
+def _from_csv(text: str) -> JointTrajectory:
+    """Columns time, q.JOINT, and optionally v.JOINT, a.JOINT and tau.JOINT; without a prefix q is meant."""
+    lines = list(csv.reader(text.splitlines()))
+    if not lines or not lines[0] or lines[0][0].strip() != 'time':
+        raise InputError("the first line must name the columns: 'time,q.JOINT,...'")
+    places = _columns([name.strip() for name in lines[0][1:]])
+    names = tuple(places['positions'])
+    rows = [
+        [_number(cell, f'line {number}') for cell in line]
+        for number, line in enumerate(lines[1:], 2)
+        if any(cell.strip() for cell in line)
+    ]
+    for number, row in enumerate(rows, 2):
+        if len(row) != len(lines[0]):
+            raise InputError(f'line {number} has {len(row)} numbers; the first line names {len(lines[0])}')
+    table = np.array(rows).reshape(len(rows), len(lines[0]))
+    fields = {}
+    for field, joints in places.items():
+        if joints and set(joints) != set(names):
+            raise InputError(f'{field} are given for {", ".join(joints)}, positions for {", ".join(names)}')
+        fields[field] = table[:, [joints[name] for name in names]] if joints else None
+    return _trajectory(names, table[:, 0], fields)
+
+
+def _columns(header: Sequence[str]) -> dict[str, dict[str, int]]:
+    """The column of every joint, by field of the message."""
+    places: dict[str, dict[str, int]] = {field: {} for field in FIELDS}
+    for column, name in enumerate(header, 1):
+        kind, point, joint = name.partition('.')
+        field, joint = (COLUMNS[kind], joint) if point and kind in COLUMNS else ('positions', name)
+        if not joint or joint in places[field]:
+            raise InputError(f'column {column + 1}, {name!r}, names no joint, or one that was named before')
+        places[field][joint] = column
+    return places
+
+
+def _from_yaml(text: str) -> JointTrajectory:
+    """The first document; numbers may be text, because YAML 1.1 reads 7e-08 as such."""
+    try:
+        data = next(iter(yaml.load_all(text, getattr(yaml, 'CSafeLoader', yaml.SafeLoader))), None)
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise InputError(f'is not YAML: {" ".join(str(error).split())}') from None
+    names, points = (data.get(key) if isinstance(data, dict) else None for key in ('joint_names', 'points'))
+    if not isinstance(names, list) or not isinstance(points, list):
+        raise InputError('is no JointTrajectory; it must have joint_names and points')
+    names = tuple(map(str, names))
+    for k, point in enumerate(points):
+        if not isinstance(point, dict):
+            raise InputError(f'points[{k}] is {point!r}; it must have positions and time_from_start')
+    times = np.array([_time(point.get('time_from_start'), k) for k, point in enumerate(points)])
+    fields = {field: _field(points, field, len(names)) for field in FIELDS}
+    return _trajectory(names, times, fields)
+
+
+def _field(points: Sequence[Mapping[str, Any]], field: str, count: int) -> Array | None:
+    """One field of all points (K, n); None where no point has it."""
+    rows = [point.get(field) or [] for point in points]
+    if not any(rows):
+        return None
+    for k, row in enumerate(rows):
+        if not isinstance(row, list) or len(row) != count:
+            raise InputError(f'points[{k}].{field} must be {count} numbers, one per joint')
+    return np.array([[_number(x, f'points[{k}].{field}') for x in row] for k, row in enumerate(rows)])
+
+
+def _time(value: Any, k: int) -> float:
+    """time_from_start as sec and nanosec, or as seconds [s]."""
+    what = f'points[{k}].time_from_start'
+    if isinstance(value, dict):
+        return _number(value.get('sec', 0), what) + 1e-9 * _number(value.get('nanosec', 0), what)
+    return _number(value, what)
+
+
+def _number(value: Any, where: str) -> float:
+    try:
+        number = float(value)
+        if not isfinite(number) or isinstance(value, bool):
+            raise ValueError
+    except (TypeError, ValueError, OverflowError):
+        raise InputError(f'{where}: {str(value)[:40]!r} is no finite number') from None
+    return number
+
+
+def _trajectory(names: tuple[str, ...], times: Array, fields: Mapping[str, Array | None]) -> JointTrajectory:
+    if not names or not len(times):
+        raise InputError('has no joints or no points')
+    if fields['positions'] is None:
+        raise InputError('has no positions')
+    if times[0] < 0 or (np.diff(times) <= 0).any() or times[-1] >= 2**31:
+        raise InputError('its times must be positive, increase from point to point, and be below 2^31 s')
+    return JointTrajectory(
+        names, times, fields['positions'], fields['velocities'], fields['accelerations'], fields['effort']
+    )
