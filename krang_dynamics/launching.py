@@ -23,8 +23,8 @@ from launch_ros.event_handlers import OnStateTransition
 from launch_ros.events.lifecycle import ChangeState
 from lifecycle_msgs.msg import Transition
 
-# After SIGINT a `lower` stop takes up to 4 s, and the guard may have to start it again.
-STOP_TIMEOUTS = {'sigterm_timeout': '6', 'sigkill_timeout': '6'}  # s, one after the other
+# After SIGINT a stop lasts until the robot is at rest, at most stop.limit (60 s) and its fading.
+STOP_TIMEOUTS = {'sigterm_timeout': '70', 'sigkill_timeout': '10'}  # s, one after the other
 
 
 def declared(arguments: Mapping[str, tuple[str | None, str]]) -> list[Action]:

@@ -1,7 +1,7 @@
 """A robot in Gazebo Harmonic, with the same controller and guard as on hardware.
 
-Gazebo holds the joints until it receives torques. So the joint states start first, then controller and guard,
-and last the effort controller that forwards the torques.
+Gazebo holds the joints until an effort controller claims them. So the joint states start first, then
+controller and guard, and the effort controller when torques flow.
 """
 
 import shlex
@@ -10,6 +10,7 @@ from pathlib import Path
 from launch import LaunchContext, LaunchDescription
 from launch.action import Action
 from launch.actions import (
+    ExecuteProcess,
     GroupAction,
     IncludeLaunchDescription,
     LogInfo,
@@ -23,7 +24,6 @@ from launch.launch_description_sources import PythonLaunchDescriptionSource
 from launch.logging import launch_config
 from launch.substitutions import PathJoinSubstitution
 from launch_ros.actions import Node, SetRemap
-from launch_ros.event_handlers import OnStateTransition
 from launch_ros.parameter_descriptions import ParameterValue
 from launch_ros.substitutions import FindPackageShare
 
@@ -59,6 +59,7 @@ def start(context: LaunchContext) -> list[Action]:
     setup = write_gazebo_files(robot, folder, config['namespace'], is_true(context, 'wheels_locked'))
     spawn = spawned(robot, setup, config['namespace'])
     states = spawner('joint_state_broadcaster', config['namespace'])
+    flowing = first_torque(config['namespace'])
     torques = spawner('effort_controller', config['namespace'])
     return [
         *warnings(robot),
@@ -66,8 +67,8 @@ def start(context: LaunchContext) -> list[Action]:
         publisher(setup, config['namespace']),
         bridge(setup, config['namespace']),
         after(spawn, states),
-        after(states, controller(robot, setup, config, is_true(context, 'guard'))),
-        RegisterEventHandler(OnStateTransition(goal_state='active', entities=[torques], handle_once=True)),
+        after(states, controller(robot, setup, config, is_true(context, 'guard')), flowing),
+        after(flowing, torques),
         after(torques),
         spawn,
     ]
@@ -134,6 +135,13 @@ def spawner(name: str, namespace: str) -> Node:
     )
 
 
+def first_torque(namespace: str) -> ExecuteProcess:
+    """Ends when the first torque is published."""
+    topic = '/'.join(['', *filter(None, namespace.split('/')), 'effort_controller/commands'])
+    words = ['ros2', 'topic', 'echo', '--once', topic, 'std_msgs/msg/Float64MultiArray']
+    return ExecuteProcess(cmd=words, output='log')
+
+
 def controller(robot: Robot, setup: GazeboSetup, config: dict[str, str], guard: bool) -> Action:
     """Controller and guard from hardware.launch.py, with their torques remapped to effort_controller."""
     arguments = {
@@ -151,7 +159,7 @@ def controller(robot: Robot, setup: GazeboSetup, config: dict[str, str], guard: 
     )
 
 
-def after(process: Node, *actions: Action) -> Action:
+def after(process: ExecuteProcess, *actions: Action) -> Action:
     """Start actions after a process has ended; shut down if it failed."""
 
     def go_on(event: ProcessExited, _: LaunchContext) -> list[Action]:

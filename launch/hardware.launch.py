@@ -46,6 +46,7 @@ def start(context: LaunchContext, given: set[str]) -> list[Action]:
     values: dict[str, object] = {
         'robot': config['robot'],
         'terms': config['terms'].split(','),
+        'guard': 'torque_guard' if is_true(context, 'guard') else '',
         'use_sim_time': is_true(context, 'use_sim_time'),
     }
     # Arguments override the file, and the file overrides the arguments' defaults: in ROS a value for a named

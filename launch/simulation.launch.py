@@ -16,7 +16,7 @@ from krang_dynamics.simulation.simulated_robot import default_terms
 
 ARGUMENTS = {  # name: default, description
     'robot': ('krang', 'shipped name, or path of a robot file (YAML) or URDF'),
-    'engine': ('mujoco', 'physics engine: mujoco or pinocchio'),
+    'engine': ('auto', 'physics engine: mujoco, pinocchio, or auto: mujoco if it can'),
     'lock_step': ('true', 'whether each step waits for the command to its state; false: real time'),
     'namespace': ('', 'namespace of all nodes, and so of all topics except /clock and /diagnostics'),
     'terms': ('', 'control terms, separated by commas; default: chosen for the robot'),

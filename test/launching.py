@@ -63,7 +63,7 @@ class Loaded:
 
     def unfold(self, entities):
         """Entities and the entities that they expand to; nodes with their command line."""
-        quiet = (self.launch_ros.actions.Node, self.launch.actions.RegisterEventHandler)
+        quiet = (self.launch.actions.ExecuteProcess, self.launch.actions.RegisterEventHandler)
         for entity in entities:
             if isinstance(entity, self.launch_ros.actions.Node):
                 entity.words = self._command_line(entity)

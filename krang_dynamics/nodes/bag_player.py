@@ -2,7 +2,6 @@
 
 import signal
 import struct
-import sys
 from collections.abc import Sequence
 from importlib import import_module
 from time import monotonic, sleep
@@ -11,13 +10,13 @@ from typing import Any
 import rclpy
 from rclpy.duration import Duration
 from rclpy.node import Node
-from rclpy.signals import SignalHandlerOptions
 from rosgraph_msgs.msg import Clock
 
 from ..bags.io.reader import Bag
+from ..bags.parallel import Progress
 from ..bags.replay.recorded_controller import RecordedController, recorded_controller
 from ..errors import BagError, KrangError
-from .ros.process import SIGNALS
+from .ros.process import SIGNALS, init
 from .ros.qos import RELIABLE
 
 CLOCK = '/clock'
@@ -72,7 +71,8 @@ class BagPlayer:
 
     def play(self, signals: list[int]) -> int:
         """Play to the end, or until a signal; returns the number of messages."""
-        begin, start, count, shown = monotonic(), self._bag.start, 0, 0
+        begin, start, count = monotonic(), self._bag.start, 0
+        progress = Progress('playing', self._bag.duration, ' s')
         for topic, time, data in self._bag.in_order(self._publishers):
             while not signals:
                 elapsed = (monotonic() - begin) * self._rate  # of the recording [s]
@@ -85,9 +85,8 @@ class BagPlayer:
                 break
             self._publishers[topic].publish(data)
             count += 1
-            if int(elapsed) > shown and sys.stderr.isatty():
-                shown = int(elapsed)
-                print(f'\rplayed {shown} of {self._bag.duration:.0f} s', end='', file=sys.stderr, flush=True)
+            progress.show((time - start) * 1e-9)
+        progress.end()
         return count
 
     def _tick(self, time: int, step: int = 0) -> None:
@@ -108,7 +107,7 @@ def play(path: str, rate: float, node: str | None, ros_args: Sequence[str]) -> i
         raise KrangError(f'--rate is {rate}; it must be positive')
     bag = Bag(path)
     recorded = recorded_controller(bag, node)
-    rclpy.init(args=['--ros-args', *ros_args], signal_handler_options=SignalHandlerOptions.NO)
+    init(['--ros-args', *ros_args])
     signals: list[int] = []
     for number in SIGNALS:
         signal.signal(number, lambda number, _: signals.append(number))

@@ -5,7 +5,6 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from fnmatch import fnmatchcase
 from importlib import import_module
-from pathlib import Path
 from time import monotonic, time_ns
 from typing import Any
 
@@ -160,8 +159,6 @@ def record(topics: Sequence[str], out: str | None, force: bool, ros_args: Sequen
     except ImportError:
         raise KrangError('rosbags is not installed; pip install rosbags') from None
     path = out or f'krang_{datetime.now():%Y-%m-%d_%H-%M-%S}'
-    if not Path(path).resolve().parent.is_dir():
-        raise KrangError(f'{path}: its folder does not exist')
     make_way(path, force)
     patterns = [f'/{topic.lstrip("/")}' for topic in topics] or DEFAULT
     return run(lambda: Recorder(patterns, path), ['--ros-args', *ros_args])

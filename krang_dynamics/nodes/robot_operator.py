@@ -12,25 +12,35 @@ from builtin_interfaces.msg import Duration
 from geometry_msgs.msg import WrenchStamped
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState
+from nav_msgs.msg import Odometry
 from rcl_interfaces.srv import SetParametersAtomically
 from rclpy.parameter import Parameter
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rclpy.serialization import deserialize_message
-from rclpy.signals import SignalHandlerOptions
 from rosgraph_msgs.msg import Clock
-from sensor_msgs.msg import JointState
-from std_msgs.msg import String
+from sensor_msgs.msg import Imu, JointState
+from std_msgs.msg import Float64MultiArray, String
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from ..arrays import Array
 from ..bags.io.joint_state_codec import JointStateReader
-from ..control.messages import seconds
+from ..control.messages import seconds, topic_word
 from ..control.reference.trajectory import JointTrajectory as Trajectory
 from ..errors import KrangError
 from .ros import qos
 from .ros.executor import StaticExecutor
+from .ros.process import init
 
 ALL = QoSProfile(depth=5000, reliability=ReliabilityPolicy.BEST_EFFORT)
+EVERY_EVENT = QoSProfile(depth=100, reliability=ReliabilityPolicy.RELIABLE)
+INPUTS = {
+    'clock': Clock,
+    'joint_states': JointState,
+    'imu': Imu,
+    'odom': Odometry,
+    'effort_commands': Float64MultiArray,
+}
+EVENTS = {'torque_controller/state': String, 'joint_trajectory': JointTrajectory}
 SERVICE_TIMEOUT = 15.0  # [s]
 CLOCK_TIMEOUT = 10.0  # for simulated time that does not advance [s]
 PAUSE = 0.004  # between two steps, which leaves the processors to the other nodes [s]
@@ -50,7 +60,7 @@ class RobotOperator:
         self.now = 0.0  # [s]
         self.states: list[tuple[float, dict[str, Any]]] = []  # of the controller's ~/state, by time
         self._dead_process = dead_process  # describes a process that has ended
-        rclpy.init(signal_handler_options=SignalHandlerOptions.NO)  # ^C is handled by Python
+        init()  # ^C is handled by Python
         self._node = rclpy.create_node('operator')
         self._executor = StaticExecutor(self._node.context, self._node.get_logger())
         self._executor.add_node(self._node)
@@ -65,8 +75,18 @@ class RobotOperator:
         self._record('simulator/truth', JointState)
         for name in ('torques', 'reference', 'external_torques', *(f'terms/{term}' for term in terms)):
             self._record(f'torque_controller/{name}', JointState)
+        self._end_effectors = tuple(end_effectors)
         for frame in end_effectors:
-            self._record(f'measured_wrench/{frame}', WrenchStamped)
+            self._record(f'measured_wrench/{topic_word(frame)}', WrenchStamped)
+
+    def record_inputs(self) -> None:
+        """Record also all that a replay, a validation or an identification needs."""
+        for topic, kind in INPUTS.items():
+            self._record(topic, kind)
+        for topic, kind in EVENTS.items():
+            self._record(topic, kind, EVERY_EVENT)
+        for frame in self._end_effectors:
+            self._record(f'wrench/{topic_word(frame)}', WrenchStamped)
 
     def close(self) -> None:
         self._executor.shutdown()
@@ -81,6 +101,12 @@ class RobotOperator:
             self._streamed_at = self.now
             self._stream[0].publish(self._stream[1])
         self._check()
+
+    def wait_for_robot(self) -> None:
+        """Wait until the topics of the simulator are received, so that the record has its first state."""
+        topics = [topic for topic in ('simulator/truth', 'clock', 'joint_states') if topic in self._recorded]
+        while not all(self._recorded[topic] for topic in topics):
+            self.step()
 
     # -- commands --------------------------------------------------------------------------------------
 
@@ -122,7 +148,10 @@ class RobotOperator:
         message.header.frame_id = frame
         for part, values in ((message.wrench.force, wrench[:3]), (message.wrench.torque, wrench[3:])):
             part.x, part.y, part.z = values.tolist()
-        self._stream = (self._node.create_publisher(WrenchStamped, f'wrench/{frame}', qos.RELIABLE), message)
+        self._stream = (
+            self._node.create_publisher(WrenchStamped, f'wrench/{topic_word(frame)}', qos.RELIABLE),
+            message,
+        )
 
     def set_parameters(self, node: str, values: Mapping[str, Any]) -> None:
         """Change parameters of a node, all or none."""
@@ -181,7 +210,7 @@ class RobotOperator:
 
     def wrenches(self, frame: str) -> tuple[Array, Array]:
         """Times [s], unique and rising, and (force [N], moment [N m]) measured at an end effector."""
-        recorded = self._recorded[f'measured_wrench/{frame}']
+        recorded = self._recorded[f'measured_wrench/{topic_word(frame)}']
         messages = [deserialize_message(data, WrenchStamped) for _, data in recorded]
         return _rows([(seconds(message.header.stamp), _wrench(message)) for message in messages])
 
@@ -194,11 +223,15 @@ class RobotOperator:
             kind = self._types[topic]
             yield f'/{topic}', f'{kind.__module__.split(".")[0]}/msg/{kind.__name__}', arrival, data
 
-    def _record(self, topic: str, kind: type) -> None:
+    def _record(self, topic: str, kind: type, quality: QoSProfile = ALL) -> None:
         messages = self._recorded[topic] = []
         self._types[topic] = kind
         self._node.create_subscription(
-            kind, topic, lambda data, info: messages.append((info['received_timestamp'], data)), ALL, raw=True
+            kind,
+            topic,
+            lambda data, info: messages.append((info['received_timestamp'], data)),
+            quality,
+            raw=True,
         )
 
     def _on_clock(self, message: Any) -> None:

@@ -14,16 +14,19 @@ from rclpy.node import Node
 from rosgraph_msgs.msg import Clock as ClockMessage
 from sensor_msgs.msg import Imu, JointState
 from std_msgs.msg import Float64MultiArray
+from std_srvs.srv import Trigger
 
 from ..arrays import array
 from ..bags.io.command_message import Stamp, answers
 from ..bags.io.joint_state_codec import JointStateWriter
 from ..control.builder import drivers_of, payloads_of, robot_of
+from ..control.messages import topic_word
 from ..control.parameters import Parameter, for_frames, without_frames
 from ..control.settings import Settings
 from ..errors import KrangError
 from ..robot.model import Robot
-from ..simulation import ENGINES
+from ..robot.plausibility import gravity_problems
+from ..simulation import ENGINES, choose_engine
 from ..simulation.faults import Faults, Measurement
 from ..simulation.simulated_robot import SimulatedRobot, Wall
 from .ros import qos
@@ -43,11 +46,14 @@ class SimulatorSettings(Settings):
     """Settings of a simulated robot: the controller's parameters on its joints, and its own."""
 
     own = (
-        Parameter('engine', 'text', 'mujoco', 'physics engine', choices=ENGINES),
+        Parameter(
+            'engine', 'text', 'auto', 'physics engine; auto: mujoco if it can', choices=('auto', *ENGINES)
+        ),
         Parameter('rate', 'number', 1000.0, 'rate of the states', 'Hz', 1, 10000),
         Parameter('lock_step', 'flag', True, 'true: wait for the command after each state; false: real time'),
         Parameter('publish_clock', 'flag', False, 'true: publish simulated time on /clock'),
         Parameter('measure_wrenches', 'flag', True, 'true: publish external wrenches at the end effectors'),
+        Parameter('held', 'flag', False, 'true: brakes hold the robot while no commands arrive', live=True),
         Parameter('start', 'per_joint', None, 'initial position; default: home', 'rad'),
         Parameter('push.frame', 'text', '', 'frame to push; empty: no push', live=True),
         Parameter('push.wrench', 'numbers', [0.0] * 6, 'force and moment, world axes', 'N, N m', live=True),
@@ -81,7 +87,8 @@ class SimulatorSettings(Settings):
 
 ANSWER_TIMEOUT = 1.0  # wait for a command in lock step [s]
 MOST_STEPS = 200  # made at once to catch up with real time
-RESEND_PERIOD = 0.1  # of the first state until it is answered [s]
+BRAKE_DELAY = 0.1  # without a command until the brakes of `held` engage [s]
+RESEND_PERIOD = 0.01  # of the first state until it is answered, above limits.state_rate [s]
 
 
 class SimulatorNode(NodeBase, Node):
@@ -101,9 +108,13 @@ class SimulatorNode(NodeBase, Node):
         self.ros_parameters.declare(for_frames(rows.values(), robot, self.ros_parameters.given))
         values = self.ros_parameters.values
         drivers = drivers_of(SimulatorSettings.of(values), robot)
-        self._robot = SimulatedRobot(robot, drivers, values['engine'], 1.0 / values['rate'])
-        if values['start'] is not None:
+        self._robot = SimulatedRobot(robot, drivers, self._engine(robot, values), 1.0 / values['rate'])
+        if values['start'] is None:
+            for problem in gravity_problems(robot):
+                self.get_logger().warning(f'the controller cannot hold the robot: {problem}')
+        else:
             self._robot.start_at(array('start', values['start'], (robot.nv,)))
+        self._commanded_at = 0.0  # simulated time of the last command [s]
         self._last_push: Any = None
         self._apply(values)
         self.ros_parameters.apply = self._apply
@@ -116,6 +127,14 @@ class SimulatorNode(NodeBase, Node):
         # Simulated time starts at 1 s, because 0 means "not set"; real time is that of the node's clock.
         self._epoch = 1.0 if values['publish_clock'] else None
         self._open(values)
+
+    def _engine(self, robot: Robot, values: Mapping[str, Any]) -> str:
+        if values['engine'] != 'auto':
+            return str(values['engine'])
+        engine, reason = choose_engine(robot)
+        if reason:
+            self.get_logger().warning(f'simulated by {engine}, because {reason}')
+        return engine
 
     def watch(self) -> None:
         """Nothing to check: real drivers hold the last command as well."""
@@ -146,13 +165,14 @@ class SimulatorNode(NodeBase, Node):
             self._odom = self.create_publisher(Odometry, 'odom', qos.STATES)
         self._wrenches = {
             frame: (
-                self.create_publisher(WrenchStamped, f'measured_wrench/{frame}', qos.STATES),
+                self.create_publisher(WrenchStamped, f'measured_wrench/{topic_word(frame)}', qos.STATES),
                 Template(_in_frame(WrenchStamped, frame), 'wrench.force wrench.torque'),
             )
             for frame in (robot.config.end_effectors if values['measure_wrenches'] else ())
         }
         self._clock_topic = self._publisher_if(values['publish_clock'] or None, ClockMessage, '/clock')
         self.create_subscription(Float64MultiArray, 'effort_commands', self._on_command, qos.RELIABLE)
+        self.create_service(Trigger, '~/reset', self._on_reset)
         self.create_timer(self._robot.period, self._tick, clock=Clock(clock_type=ClockType.STEADY_TIME))
 
     def _publisher_if(self, wanted: object, kind: type, topic: str) -> Any:
@@ -166,11 +186,19 @@ class SimulatorNode(NodeBase, Node):
         except KrangError as error:
             self.warn_of_refusal(str(error))
             return
+        self._commanded_at = self._robot.time
         # Controllers also send commands without a new state. As answers they would delay all later ones.
         is_due = self.ros_parameters.values['lock_step'] and not self._is_answered
         if is_due and answers(message, self._awaited):
             self._has_started, self._is_answered, self._timed_out = True, True, False
             self._advance()
+
+    def _on_reset(self, request: Any, response: Any) -> Any:
+        """~/reset: home, or `start`, at rest and held until the next command."""
+        start = self.ros_parameters.values['start']
+        self._robot.reset(self._robot.robot.home if start is None else np.array(start))
+        response.success, response.message = True, 'at rest, and held until the next command'
+        return response
 
     def _apply(self, values: Mapping[str, Any]) -> None:
         """Apply push, wall and faults, all or none."""
@@ -220,14 +248,21 @@ class SimulatorNode(NodeBase, Node):
         if not 0 <= due <= MOST_STEPS:  # the first call, or far behind: start again from now
             self._began_at, self._steps, due = monotonic(), 0, 1
         for _ in range(due):
-            self._robot.step()
+            self._step()
         self._steps += due
         if due:
             self._send()
 
     def _advance(self) -> None:
-        self._robot.step()
+        self._step()
         self._send()
+
+    def _step(self) -> None:
+        robot = self._robot
+        is_silent = robot.time - self._commanded_at > BRAKE_DELAY
+        if self.ros_parameters.values['held'] and is_silent and not robot.is_held:
+            robot.hold()
+        robot.step()
 
     def _stamp(self, time: float) -> Stamp:
         """Seconds and nanoseconds of a simulated time [s]."""

@@ -1,16 +1,18 @@
 """torque_controller: joint states, references and wrenches in, commands of the motor drivers out."""
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
-from time import monotonic, time_ns
+from time import monotonic, sleep, time_ns
 from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray
 from geometry_msgs.msg import WrenchStamped
 from nav_msgs.msg import Odometry
+from rclpy.event_handler import SubscriptionEventCallbacks
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
-from rclpy.serialization import deserialize_message, serialize_message
+from rclpy.serialization import serialize_message
 from sensor_msgs.msg import Imu, JointState
 from std_msgs.msg import Bool, Float64MultiArray, String
 from std_srvs.srv import SetBool, Trigger
@@ -21,7 +23,8 @@ from ..bags.io.joint_state_codec import JointStateReader, stamp_of
 from ..control import messages
 from ..control.builder import in_force, robot_of
 from ..control.controller import Outputs
-from ..control.node_state import NodeState
+from ..control.guard_link import GuardLink
+from ..control.node_state import HAND_OVER, NodeState
 from ..control.parameters import for_frames, without_frames
 from ..control.session import PERIOD, Session
 from ..control.settings import Settings
@@ -35,16 +38,19 @@ from .ros import qos
 from .ros.controller_topics import ControllerTopics
 from .ros.description import description_of
 from .ros.diagnostics import Statistics
+from .ros.executor import drain
 from .ros.flight_recorder import FlightRecorder
 from .ros.lifecycle import DONE, FAILED, guard_transitions
-from .ros.node_base import LONGEST_STOP, NodeBase
+from .ros.node_base import NodeBase, decoded
 from .ros.process import run
 from .ros.realtime import freeze_garbage, thaw_garbage
 from .ros.ros_parameters import NODE_PARAMETERS, RosParameters
 from .ros.state_topic import StateTopic
+from .ros.trajectory_worker import TrajectoryWorker
 from .ros.transforms import Transforms
 
 CHECK_PUBLISHERS = 0.1  # period of the search for other publishers [s]
+HAND_OVER_TIME = 0.3  # in which the guard must take over a stop [s]
 
 
 class TorqueControllerNode(NodeBase, LifecycleNode):
@@ -62,11 +68,14 @@ class TorqueControllerNode(NodeBase, LifecycleNode):
         known = [row for row in rows if not (terms and row.name == 'terms')]
         self.ros_parameters = RosParameters(self, [*known, *NODE_PARAMETERS])
         self._session: Session | None = None
+        self._is_ending = False  # whether the process ends
+        self._to_close: list[Callable[[], object]] = []  # what the present configuration has opened
         self._state = StateTopic(self)
         self._diagnostics = self.create_publisher(DiagnosticArray, '/diagnostics', qos.RELIABLE)
         self.create_service(SetBool, '~/enable', self._on_enable)
         self.create_service(Trigger, '~/clear_fault', self._on_clear_fault)
-        self.begin_watch(PERIOD)
+        self.create_service(Trigger, '~/release', self._on_release)
+        self.begin_watch(PERIOD / 2)
 
     @property
     def is_sending(self) -> bool:
@@ -84,8 +93,12 @@ class TorqueControllerNode(NodeBase, LifecycleNode):
 
     def finish(self) -> None:
         """The end of the process: the stop policy first, then the last recording."""
+        self._is_ending = True
         if self._is_active:
-            self._come_to_rest()
+            self._request('lower' if self.is_sending else '', lower=True)
+            if not (self.is_sending and self._hand_over()):
+                self._finish_stop()
+            self._end_session()
         if self._session is not None:
             self._topics.flush()
             self._write_flight(whole=True)
@@ -99,11 +112,17 @@ class TorqueControllerNode(NodeBase, LifecycleNode):
         except KrangError as error:
             self.get_logger().error(f'configure: {error}')
             return FAILED
-        self._open(session)
+        try:
+            self._open(session)
+        except Exception:
+            self._close_topics()
+            raise
         self._session = session
         self.ros_parameters.apply = self._change_parameters
+        self.ros_parameters.limited = lambda: {'limits.effort': session.controller.settings.limits_effort}
         self.get_logger().info('\n'.join(startup_report(session.controller)))
         self._show_parameters()
+        self.ros_parameters.show_limited()
         self._publish_state('configure')
         return DONE
 
@@ -148,9 +167,15 @@ class TorqueControllerNode(NodeBase, LifecycleNode):
         values, robot = self.ros_parameters.values, session.controller.robot
         self.begin_time()
         self._reader = JointStateReader()
+        self._guard = GuardLink(values['guard']) if values['guard'] else None
+        self._worker = TrajectoryWorker(robot)
+        self._to_close.append(self._worker.close)
         self._topics = ControllerTopics(self, session.controller, values['publish_terms'])
+        for publisher in self._topics.publishers:
+            self._to_close.append(partial(self.destroy_lifecycle_publisher, publisher))
         self._statistics = Statistics()
         self._transforms = Transforms(self, robot.urdf.root)
+        self._to_close.append(self._transforms.close)
         self._recorder = self._new_recorder(values['flight_recorder'])
         self._seen: tuple[Mode, Fault | None, str] = (session.controller.safety.mode, None, 'none')
         self._checked_publishers_at = 0.0
@@ -160,7 +185,8 @@ class TorqueControllerNode(NodeBase, LifecycleNode):
         self._taken_at = 0  # when the newest message was taken [ns]
         self._unstamped: Stamp = (0, 0)  # label of the newest joint state without a stamp
         self._state_topic = self.resolve_topic_name('joint_states')
-        self._subscriptions_made = list(self._subscribe(session, robot))
+        for subscription in self._subscribe(session, robot):
+            self._to_close.append(partial(self.destroy_subscription, subscription))
 
     def _new_recorder(self, folder: str) -> FlightRecorder:
         recorder = FlightRecorder(Path(folder).expanduser() if folder else None, self.get_name())
@@ -179,8 +205,14 @@ class TorqueControllerNode(NodeBase, LifecycleNode):
         yield self._subscription(JointState, 'joint_states', self._on_states, qos.STATES, raw=True)
         wrench = next((term for term in session.controller.terms if isinstance(term, Wrench)), None)
         for frame in wrench.settings if wrench is not None else ():
-            yield self._subscription(WrenchStamped, f'wrench/{frame}', self._on_wrench(frame), qos.NEWEST)
-        yield self._subscription(JointTrajectory, 'joint_trajectory', self._on_trajectory, qos.RELIABLE)
+            topic = f'wrench/{messages.topic_word(frame)}'
+            yield self._subscription(WrenchStamped, topic, self._on_wrench(frame), qos.NEWEST)
+        yield self._subscription(
+            JointTrajectory, 'joint_trajectory', self._on_trajectory, qos.RELIABLE, raw=True
+        )
+        if self._guard is not None:
+            topic = f'{self._guard.name}/heartbeat'
+            yield self._subscription(String, topic, self._on_heartbeat, qos.NEWEST)
         yield self._subscription(Bool, 'deadman', self._on_deadman, qos.NEWEST)
         for profile in qos.STOP_BUTTONS:
             yield self._subscription(Bool, 'emergency_stop', self._on_emergency_stop, profile)
@@ -194,39 +226,72 @@ class TorqueControllerNode(NodeBase, LifecycleNode):
         def take(data: bytes, info: dict[str, int]) -> None:
             received = self._taken_at = time_ns()
             try:
-                message = data if raw else deserialize_message(data, kind)
+                message = data if raw else decoded(data, kind, name)
                 callback(message, info['received_timestamp'] or received)
             except KrangError as error:
                 self._refuse([str(error)])
             recorder.keep(topic, received, data)  # after the command, which is urgent
 
-        return self.create_subscription(kind, name, take, profile, raw=True)
+        # No warning of publishers that do not match: another subscription of the topic matches them.
+        quiet = SubscriptionEventCallbacks(use_default_callbacks=name != 'emergency_stop')
+        return self.create_subscription(kind, name, take, profile, raw=True, event_callbacks=quiet)
 
     def _close(self) -> None:
         self._write_flight(whole=True)
-        for subscription in self._subscriptions_made:
-            self.destroy_subscription(subscription)
-        for publisher in self._topics.publishers:
-            self.destroy_lifecycle_publisher(publisher)
-        self._transforms.close()
+        self._close_topics()
         self._session = None
         self.ros_parameters.apply = None
+        self.ros_parameters.limited = dict
+
+    def _close_topics(self) -> None:
+        """Destroy everything that `_open` created, also where it failed half-way."""
+        while self._to_close:
+            self._to_close.pop()()
 
     def _come_to_rest(self) -> None:
-        """Run the stop policy to its end before returning."""
-        safety = self.session.controller.safety
-        self._publish(self.session.enable(False, self.now(), self.clock_now))
-        # A robot that is held stays held as long as the driver keeps the last command.
-        self.wait_for_stop(safety.stop.time if safety.policy.is_lasting else LONGEST_STOP)
+        """Run the stop policy to its end before returning; a robot that is held is lowered."""
+        self._request('lower' if self.is_sending else '', lower=True)
+        self._finish_stop()
+        self._end_session()
+
+    def _finish_stop(self) -> None:
+        controller = self.session.controller
+        fade = partial(self._request, 'fade', fade=True)
+        self.finish_stop(controller.safety, controller.robot.joint_names, fade)
+
+    def _end_session(self) -> None:
         self.session.deactivate()
         thaw_garbage(self._collected_garbage)
         self._publish_state('deactivate')
+
+    def _request(self, event: str = '', **requests: Any) -> Outputs:
+        """A step with requests."""
+        outputs = self.session.step(self.now(), self.clock_now, **requests)
+        self._publish(outputs, event=event)
+        return outputs
+
+    def _hand_over(self) -> bool:
+        """Leave a stop that has begun to the guard; whether the guard has taken over.
+
+        Until then commands are sent, because a gap would be a fault of the guard.
+        """
+        guard = self._guard
+        if guard is None or guard.problem(monotonic()):
+            return False
+        self._publish_state(HAND_OVER)
+        deadline = monotonic() + HAND_OVER_TIME
+        while guard.mode != 'stopping' and self.is_sending and monotonic() < deadline:
+            drain(self)
+            self.watch()
+            sleep(0.0005)
+        return guard.mode == 'stopping'
 
     # -- inputs ------------------------------------------------------------------------------------------
 
     def _on_states(self, data: bytes, received: int) -> None:
         now = self.arrival(stamp_of(data))
         sample = self._reader.read(data, now)
+        self._take_prepared()
         if self._reader.stamp == (0, 0):
             self._unstamped = unstamped(data, self._taken_at)
         if self.session.take_states(sample, self._reader.stamp):
@@ -252,8 +317,20 @@ class TorqueControllerNode(NodeBase, LifecycleNode):
 
         return on_wrench
 
-    def _on_trajectory(self, message: Any, received: int) -> None:
-        self.session.take_trajectory(message, received)
+    def _on_trajectory(self, data: bytes, received: int) -> None:
+        if self._is_active:
+            trajectory = self._worker.take(data, received, self.session.controller.reference.bounds)
+            if trajectory is not None:
+                self.session.take_trajectory(trajectory, received)
+
+    def _take_prepared(self) -> None:
+        """Hand trajectories over that the thread has prepared."""
+        while self._worker.results and (ready := self._worker.ready()) is not None:
+            result, received = ready
+            if isinstance(result, KrangError):
+                self._refuse([str(result)])
+            else:
+                self.session.take_trajectory(result, received)
 
     def _on_deadman(self, message: Any, received: int) -> None:
         self.session.take_deadman(message)
@@ -261,12 +338,17 @@ class TorqueControllerNode(NodeBase, LifecycleNode):
     def _on_emergency_stop(self, message: Any, received: int) -> None:
         self.session.take_emergency_stop(message)
 
+    def _on_heartbeat(self, message: Any, received: int) -> None:
+        assert self._guard is not None
+        self._guard.take(message.data, monotonic())
+
     def _on_enable(self, request: Any, response: Any) -> Any:
         """~/enable: true begins the ramp, false runs the stop policy."""
         if not self._is_active:
             response.success, response.message = not request.data, 'the node is not active; activate it first'
             return response
         self._check_publishers()
+        self._check_guard()
         outputs = self.session.enable(bool(request.data), self.now(), self.clock_now)
         self._publish(outputs, event='enable' if request.data else 'disable')
         response.success = self.session.controller.safety.is_driving == request.data
@@ -278,10 +360,18 @@ class TorqueControllerNode(NodeBase, LifecycleNode):
         if self._session is None:
             response.success, response.message = False, 'the node is not configured'
             return response
-        outputs = self._session.step(self.now(), self.clock_now, clear_fault=True)
-        self._publish(outputs, event='clear_fault')
+        outputs = self._request('clear_fault', clear_fault=True)
         response.success = outputs.fault is None
         response.message = '; '.join(outputs.refused) or outputs.mode.value
+        return response
+
+    def _on_release(self, request: Any, response: Any) -> Any:
+        """~/release: torque to zero at stop.rate, from any mode."""
+        if not self._is_active:
+            response.success, response.message = True, 'the node is not active: it sends no torque'
+            return response
+        outputs = self._request('release', release=True)
+        response.success, response.message = True, outputs.mode.value
         return response
 
     def _change_parameters(self, values: Mapping[str, Any]) -> None:
@@ -306,6 +396,8 @@ class TorqueControllerNode(NodeBase, LifecycleNode):
         self._statistics.step_time.add(1e6 * (monotonic() - self.steady))
         if outputs.refused:
             self._refuse(outputs.refused)
+        if outputs.warning:
+            self.warn_once('delay', outputs.warning)
         if outputs.accepted:
             self._publish_state('trajectory')
         if (outputs.mode, outputs.fault, outputs.contact) != self._seen:
@@ -332,7 +424,11 @@ class TorqueControllerNode(NodeBase, LifecycleNode):
         _, fault, contact = self._seen
         self._seen = (outputs.mode, outputs.fault, outputs.contact)
         is_new_fault = outputs.fault is not None and outputs.fault != fault
-        if is_new_fault:
+        if is_new_fault and self._is_ending and not self.count_publishers(self._state_topic):
+            # The robot, or its simulation, ends together with this process.
+            self.get_logger().info('joint_states has ended; the torque fades')
+            is_new_fault = False
+        elif is_new_fault:
             policy = self.session.controller.safety.stop.policy
             self.get_logger().error(f'fault: {outputs.fault}; stopping ({policy})')
         elif outputs.contact != contact:
@@ -356,6 +452,8 @@ class TorqueControllerNode(NodeBase, LifecycleNode):
         now = self.now()
         if self._session.is_enable_pending:
             self._check_publishers()
+        self._check_guard()
+        self._take_prepared()
         outputs = self._session.watch(now, self.clock_now)
         if outputs is not None:
             self._publish(outputs)
@@ -363,6 +461,10 @@ class TorqueControllerNode(NodeBase, LifecycleNode):
             self._checked_publishers_at = now
             self._check_publishers()
         self._write_flight(whole=not self._session.is_sending)
+
+    def _check_guard(self) -> None:
+        if self._guard is not None:
+            self.session.guard_problem = self._guard.problem(monotonic())
 
     def _check_publishers(self) -> None:
         """Look for other publishers of commands and of states, and for unknown joints."""

@@ -17,8 +17,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, MultiArrayDimension
 
 import krang_dynamics as kd
-from krang_dynamics.control.builder import commanded_joints
-from krang_dynamics.control.drivers import Drivers
+from krang_dynamics.control.drivers import Drivers, commanded_joints
 from krang_dynamics.control.settings import Settings
 
 pytestmark = pytest.mark.processes

@@ -1,7 +1,6 @@
 """gazebo.launch.py: which processes it starts, in which order and with which parameters."""
 
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 import yaml
@@ -44,21 +43,11 @@ class LoadedGazebo(Loaded):
                 return list(self.unfold(handler.handle(event, self.context) or ()))
         return []
 
-    def once_active(self):
-        """What the controller's activation leads to."""
-        event = self.launch_ros.events.lifecycle.StateTransition(
-            action=None, msg=SimpleNamespace(
-                transition=SimpleNamespace(label='activate', id=3),
-                start_state=SimpleNamespace(label='activating'),
-                goal_state=SimpleNamespace(label='active'),
-                timestamp=0,
-            )
-        )  # fmt: skip
-        for entity in self.entities:
-            handler = getattr(entity, 'event_handler', None)
-            if handler is not None and handler.matches(event):
-                return list(self.unfold(handler.entities))
-        return []
+    def waiting(self, entities):
+        """The process among entities that waits for the first torque."""
+        kind = self.launch.actions.ExecuteProcess
+        (process,) = (entity for entity in entities if type(entity) is kind)
+        return process
 
 
 def is_gazebo(entity):
@@ -148,8 +137,12 @@ def test_each_step_waits_for_the_one_before(load):
     assert set(loaded.nodes()) == {'robot_state_publisher', 'parameter_bridge', 'create'}
     states = loaded.nodes(loaded.after(loaded.nodes()['create']))['spawner']
     assert states.words[0] == 'joint_state_broadcaster'
-    assert set(loaded.nodes(loaded.after(states))) == {'torque_controller', 'torque_guard'}
-    torques = loaded.nodes(loaded.once_active())['spawner']
+    started = loaded.after(states)
+    assert set(loaded.nodes(started)) == {'torque_controller', 'torque_guard'}
+    waiting = loaded.waiting(started)
+    words = [loaded.launch.utilities.perform_substitutions(loaded.context, w) for w in waiting.cmd]
+    assert words[-2:] == ['/effort_controller/commands', 'std_msgs/msg/Float64MultiArray']
+    torques = loaded.nodes(loaded.after(waiting))['spawner']
     assert torques.words[0] == 'effort_controller'
     assert loaded.after(torques) == []
 

@@ -62,7 +62,9 @@ def load(**arguments):
 
 
 def parameters(node):
-    return {name: p.value for name, p in node._parameters.items() if name != 'start_type_description_service'}
+    """All that the launch file sets, but the name of the guard."""
+    others = ('start_type_description_service', 'guard')
+    return {name: p.value for name, p in node._parameters.items() if name not in others}
 
 
 @needs_launch
@@ -89,8 +91,16 @@ def test_only_the_controller_goes_through_a_lifecycle():
 
 @needs_launch
 @pytest.mark.parametrize('no', ['false', 'False', '0'])
-def test_the_guard_can_be_left_out(no):
-    assert list(load(guard=no)) == ['/torque_controller']
+def test_the_guard_can_be_left_out(ros, no):
+    nodes = load(guard=no)
+    assert list(nodes) == ['/torque_controller']
+    assert told(ros, nodes['/torque_controller'].words).get_parameter_or('guard').value in (None, '')
+
+
+@needs_launch
+def test_the_controller_watches_its_guard(ros):
+    node = told(ros, load()['/torque_controller'].words)
+    assert node.get_parameter('guard').value == 'torque_guard'
 
 
 @needs_launch

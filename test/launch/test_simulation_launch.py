@@ -20,7 +20,7 @@ SENSORS = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
 def test_it_declares_its_arguments_with_defaults_and_descriptions():
     assert defaults(SIMULATION) == {
         'robot': 'krang',
-        'engine': 'mujoco',
+        'engine': 'auto',
         'lock_step': 'true',
         'namespace': '',
         'terms': '',
@@ -56,7 +56,7 @@ def test_simulator_controller_and_guard_share_robot_time_and_namespace(ros):
         assert value(nodes[name], 'use_sim_time') is True
     assert value(nodes['torque_controller'], 'auto_enable') is True
     simulator = nodes['simulator']
-    assert value(simulator, 'engine') == 'mujoco'
+    assert value(simulator, 'engine') == 'auto'
     assert value(simulator, 'lock_step') is True
     assert value(simulator, 'publish_clock') is True
 

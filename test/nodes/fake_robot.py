@@ -55,6 +55,18 @@ class FakeRobot:
     def silent(self):
         pass
 
+    def move(self, goal, duration=0.6):
+        """Move from now on; the velocity agrees with that."""
+        start, begin = self.q, self.now()
+
+        def say():
+            share = min(1.0, (self.now() - begin) / duration)
+            self.q = start + share * (goal - start)
+            self.v = (goal - start) / duration if share < 1 else 0.0 * goal
+            self.honest()
+
+        self.say = say
+
     def now(self):
         """The time of its stamps [s]."""
         return time.time()

@@ -191,7 +191,7 @@ class Harness:
 class Process:
     """One executable of the package with its parameters, its log and its ~/state."""
 
-    services: ClassVar = {'clear_fault': Trigger}
+    services: ClassVar = {'clear_fault': Trigger, 'release': Trigger}
 
     def __init__(self, harness, executable, namespace='', remap=(), **parameters):
         self.harness = harness
@@ -309,6 +309,7 @@ class Controller(Process):
         'change_state': ChangeState,
         'enable': SetBool,
         'clear_fault': Trigger,
+        'release': Trigger,
         'list_parameters': ListParameters,
         'describe_parameters': DescribeParameters,
         'get_parameters': GetParameters,
@@ -363,8 +364,8 @@ class Controller(Process):
         self.until_mode('active')
 
     def rest(self):
-        """Disabled, without a fault."""
-        self.enable(False)
+        """Disabled, without a fault; released, because a stop lasts until the robot is at rest."""
+        self.ask('release')
         self.until_cleared()
         self.until_mode('disabled')
 

@@ -1,4 +1,4 @@
-"""krang replay --live: a real process, heard by another."""
+"""krang replay --live: a real process, received by another."""
 
 import pytest
 from bags.bagging import START, record_model

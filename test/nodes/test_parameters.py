@@ -27,6 +27,8 @@ LIVE = {
     'ramp_time': 0.3,
     'state_timeout': 0.75,
     'reference_timeout': 2.0,
+    'stream__velocity': [1.0, 2.0],
+    'stream__acceleration': [4.0, 5.0],
     'wrench_timeout': 0.2,
     'deadman__timeout': 0.4,
     'wrench__tip__max_force': 50.0,

@@ -96,10 +96,16 @@ def stays_silent(controller, robot):
     assert (len(controller.commands), len(controller.torques)) == count
 
 
+def is_quiet(controller, robot):
+    """Whether nothing comes for some turns of the robot."""
+    count = len(controller.commands)
+    robot.says(10)
+    return len(controller.commands) == count
+
+
 def ends_in_zero(harness, controller, robot):
     """The last command is zero torque, and then there is silence."""
-    harness.until(lambda: not sent(controller).any(), 'zero torque')
-    robot.says(5)
+    harness.until(lambda: is_quiet(controller, robot), 'the end of the stop')
     stays_silent(controller, robot)
     assert not sent(controller).any()
 
@@ -113,6 +119,7 @@ def is_latched(controller, robot, kind):
     refused = controller.enable()
     assert not refused.success
     assert 'clear' in refused.message
+    controller.ask('release')
     controller.until_cleared()
     controller.drive()
 
@@ -132,22 +139,32 @@ def test_p1_invalid_numbers_in_joint_states_reach_no_command(driving, robot, fie
 
 
 def test_p1_a_measured_effort_that_is_no_number_counts_as_not_measured(controller, robot):
-    robot.effort = np.array([np.nan, 7.0])
+    robot.effort = np.array([np.nan, 4.0])
     robot.says()
     count = len(controller.commands)
     controller.drive()
-    assert list(controller.commands.records[count].message.data) == [0.0, 7.0]
+    assert list(controller.commands.records[count].message.data) == [0.0, 4.0]
 
 
 # -- P2 -----------------------------------------------------------------------------------------------
 
 
 def test_p2_the_first_command_is_the_measured_effort_within_the_limits(controller, robot):
-    robot.effort = np.array([1e4, -1e4])
-    robot.says()
+    before = controller.get('limits__effort')
+    assert controller.set(limits__effort=[10.0, 50.0]).successful
     count = len(controller.commands)
     controller.drive()
-    assert list(controller.commands.records[count].message.data) == [100.0, -50.0]
+    assert list(controller.commands.records[count].message.data) == [10.0, weight(robot)[1]]
+    assert controller.set(limits__effort=before).successful
+
+
+def test_p2_a_measured_effort_that_contradicts_gravity_refuses_enable(controller, robot):
+    robot.effort = np.array([-4000.0, 0.0])
+    robot.says()
+    refused = controller.enable()
+    assert not refused.success
+    assert "'joint_1' measures an effort of -4000 N m" in refused.message
+    stays_silent(controller, robot)
 
 
 def test_p2_a_limit_lowered_below_the_present_torque_is_reached_without_a_jump(driving, robot, harness):
@@ -164,14 +181,12 @@ def test_p2_a_limit_lowered_below_the_present_torque_is_reached_without_a_jump(d
     until_weight(harness, driving, robot)
 
 
-def test_p2_no_parameter_allows_more_than_the_urdf(driving, robot):
+def test_p2_no_parameter_allows_more_than_the_urdf(driving):
     before = driving.get('limits__effort')
     driving.set(limits__effort=[1e4, 1e4])
-    driving.rest()
-    robot.effort = np.array([1e4, -1e4])
-    robot.says()
-    driving.drive()  # the monitor sees to the rest
-    driving.set(limits__effort=before)
+    assert driving.get('limits__effort') == [100.0, 50.0]  # of the URDF
+    assert driving.state['parameters']['limits.effort'] == [100.0, 50.0]
+    assert driving.set(limits__effort=before).successful
 
 
 # -- P3 -----------------------------------------------------------------------------------------------
@@ -182,7 +197,9 @@ def test_p3_torque_changes_no_faster_than_the_rate(driving, robot, harness):
     rate = np.array([40.0, 20.0])
     assert driving.set(limits__effort_rate=rate.tolist()).successful
     begin = time.time()
-    robot.q = np.array([-2.0, 1.5])  # the weight pulls the other way
+    goal = np.array([-2.0, 1.5])  # the weight pulls the other way
+    robot.move(goal)
+    harness.until(lambda: np.array_equal(robot.q, goal), 'the end of the motion')
     until_weight(harness, driving, robot)
     monitor = Monitor(driving, robot.model)
     monitor.rate = rate
@@ -536,7 +553,7 @@ def test_p8_a_held_weight_is_held_until_the_process_ends(harness, controllers):
 def test_p9_a_passive_joint_gets_no_effort_and_the_amplifier_no_more_than_its_supply(harness, controllers):
     robot = FakeRobot(harness, 'pendubot', '/pendubot')
     robot.q = np.array([0.3, 0.7])  # the free pendulum leans, and has weight
-    robot.effort = np.array([5.0, 5.0])
+    robot.effort = np.array([0.3, 5.0])
     controller = controllers['/pendubot'].activate()
     robot.says()
     controller.drive()
@@ -554,8 +571,8 @@ def test_p9_a_passive_joint_gets_no_effort_and_the_amplifier_no_more_than_its_su
 
 
 def test_p12_a_second_publisher_on_the_command_topic_stops_a_running_node(driving, robot, harness):
-    stranger = harness.add_node('stranger')
-    stranger.create_publisher(Float64MultiArray, 'effort_commands', 1)
+    other = harness.add_node('other')
+    other.create_publisher(Float64MultiArray, 'effort_commands', 1)
     try:
         driving.until_fault('publisher')
         ends_in_zero(harness, driving, robot)
@@ -565,6 +582,6 @@ def test_p12_a_second_publisher_on_the_command_topic_stops_a_running_node(drivin
         assert not refused.success
         assert 'publisher' in refused.message
     finally:
-        harness.remove_node(stranger)
+        harness.remove_node(other)
     driving.drive()
     until_weight(harness, driving, robot)

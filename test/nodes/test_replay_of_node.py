@@ -25,7 +25,14 @@ pytestmark = pytest.mark.processes
 
 RATE = 200.0  # of the states [Hz]
 TERMS = ['gravity', 'computed_torque', 'observer']
-QUICK = {'ramp_time': 0.2, 'stop__time': 0.3, 'stop__blind_time': 0.2, 'state_timeout': 0.8}
+QUICK = {
+    'ramp_time': 0.2,
+    'stop__time': 0.3,
+    'stop__blind_time': 0.2,
+    'state_timeout': 0.8,
+    'stop__limit': 0.3,  # a stop would last until the robot is at rest
+    'limits__following_error': 1.0,  # the payload is not there
+}
 MOVE = 0.04  # of every commanded joint along the trajectory [rad]
 HOLD = {'stop__policy': 'hold'}
 # Robot and frame of its payload, parameters of the controller, parameters of the simulator.

@@ -69,6 +69,7 @@ def files_until_published(node, monkeypatch):
 
 
 def test_a_joint_state_passes_the_documented_files_in_order(node, monkeypatch):
+    node.session.controller.state.buffer.state_rate.assume()
     node._on_states(joint_state(node), 0)
     assert node.session.enable(True, node.now(), node.clock_now).mode.value == 'ramping'
     node._on_states(joint_state(node), 0)

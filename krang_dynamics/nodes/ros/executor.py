@@ -3,6 +3,7 @@
 from collections.abc import Callable, Coroutine, Iterable
 from contextlib import ExitStack
 from inspect import iscoroutine
+from time import monotonic
 from typing import Any
 
 from rclpy.context import Context
@@ -22,8 +23,11 @@ KINDS = ('static', 'single', 'events')
 ENDLESS = 100  # most messages per turn from a queue of unlimited depth
 MOST_BUSY_TURNS = 100  # in a row, after which events are served even if there is other work
 
+WARNING_PERIOD = 1.0  # between two warnings about invalid data [s]
+
 _rclpy: Any = rclpy_implementation
-_SERVED = {  # kinds of a wait set in the order of service, and their names in a node
+INVALID_DATA = (RuntimeError, UnicodeDecodeError)  # what taking a message raises if its bytes are invalid
+_SERVED = {  # kinds of a wait set, in the order in which they are served, and their names in a node
     'subscription': 'subscriptions',
     'client': 'clients',
     'service': 'services',
@@ -53,7 +57,10 @@ def drain(node: Node) -> None:
     """
     for subscription in tuple(node.subscriptions):
         for _ in range(_depth(subscription)):
-            taken = _take(subscription)
+            try:
+                taken = _take(subscription)
+            except INVALID_DATA:
+                continue
             if taken is None:
                 break
             result = _call(subscription, taken)
@@ -74,7 +81,8 @@ class StaticExecutor(SingleThreadedExecutor):
         self._stale = False  # an entity was added or removed since the wait set was built
         self._idle: _Prebuilt | None = None  # None during a turn: a spin in a callback builds its own
         self._given_up = False
-        self._busy_turns = 0  # consecutive
+        self._busy_turns = 0  # in a row
+        self._warned_at = -WARNING_PERIOD  # about invalid data [s]
         super().__init__(context=context)
         _probe()
         prebuilt = self._build()
@@ -189,6 +197,9 @@ class StaticExecutor(SingleThreadedExecutor):
             except TypeError as error:  # another signature of rclpy: nothing was taken
                 self._give_up(error)
                 return
+            except INVALID_DATA as error:
+                self._warn_of_invalid_data(subscription.topic_name, error)
+                continue
             if taken is None:
                 return
             result = _call(subscription, taken)
@@ -207,8 +218,17 @@ class StaticExecutor(SingleThreadedExecutor):
             execute = take(entity)
         except InvalidHandle:
             return  # another thread has just destroyed it
+        except INVALID_DATA as error:
+            self._warn_of_invalid_data(getattr(entity, 'srv_name', type(entity).__name__), error)
+            return
         if execute is not None:
             self._start(entity, execute())
+
+    def _warn_of_invalid_data(self, name: str, error: Exception) -> None:
+        """A message whose bytes are not of its type is dropped: no message may end the loop."""
+        if monotonic() - self._warned_at >= WARNING_PERIOD:
+            self._warned_at = monotonic()
+            self._logger.warning(f'{name}: invalid data dropped: {error}')
 
     def _start(self, entity: Any, callback: Coroutine[Any, Any, Any]) -> None:
         """Run a callback; if it awaits something, it continues as a task of rclpy."""

@@ -10,6 +10,7 @@ from ...bags.io.writer import BagWriter, prepare
 WINDOW = 10_000_000_000  # time that is kept [ns]
 LARGEST = 64_000_000  # bytes kept at most, even if a topic is flooded
 MOST_BAGS = 50  # in one folder, so that repeated faults do not fill the disk
+LARGEST_FOLDER = 500_000_000  # bytes of all bags, above which none is added
 AT_ONCE = 40  # messages written per call while torque is on
 
 
@@ -58,8 +59,12 @@ class FlightRecorder:
             return None
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
-            if sum(1 for path in self._folder.iterdir() if path.is_dir()) >= MOST_BAGS:
-                return f'{self._folder} holds {MOST_BAGS} bags; move them away to get new ones'
+            bags = [path for path in self._folder.iterdir() if path.is_dir()]
+            if len(bags) >= MOST_BAGS:
+                return f'{self._folder} has {MOST_BAGS} bags; move them away to get new ones'
+            size = sum(file.stat().st_size for bag in bags for file in bag.iterdir())
+            if size > LARGEST_FOLDER:
+                return f'{self._folder} has {1e-6 * size:.0f} MB of bags; move them away to get new ones'
         except OSError as error:
             return f'{self._folder}: {error}'
         self.path = self._folder / f'{self._name}_{datetime.now():%Y-%m-%d_%H-%M-%S-%f}'

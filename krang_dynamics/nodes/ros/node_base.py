@@ -1,19 +1,23 @@
 """The base class of all nodes: parameters of the process, time, watchdog, warnings, and abstract methods."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from time import monotonic, sleep, time_ns
 from typing import Any
 
 from rclpy.clock import Clock, ClockType
+from rclpy.serialization import deserialize_message
 
 from ...bags.io.command_message import Stamp
 from ...control.session import ControlTime, seconds
+from ...errors import InputError
+from ...safety.safety_stage import SafetyStage
 from .executor import drain
 from .ros_parameters import RosParameters
 
 WARNING_PERIOD = 1.0  # between two warnings of a kind about refused messages [s]
 MOST_KINDS = 50
-LONGEST_STOP = 3.8  # deactivate and signals end in the stop policy within 4 s [s]
+SIMULATED_STOP = 0.8  # longest stop of a simulated robot at the end of the process [s]
 GIGA = 1_000_000_000
 
 
@@ -94,22 +98,48 @@ class NodeBase(ABC):
         self.create_timer(period, self.watch, clock=steady)
         self.create_timer(1.0, self.report, clock=steady)
 
-    def wait_for_stop(self: Any, longest: float = LONGEST_STOP) -> None:
+    def wait_for_stop(self: Any, longest: float) -> None:
         """Continue until no torque is in flight, at most `longest` [s].
 
         For callbacks, which block the executor: messages are taken directly.
         """
         deadline = monotonic() + longest
         while self.is_sending and monotonic() < deadline:
-            drain(self)
-            self.watch()
+            try:
+                drain(self)
+                self.watch()
+            except Exception as error:  # of any kind: the stop continues
+                self.warn_of_refusal(f'{type(error).__name__}: {error}')
             sleep(0.0005)
+
+    def finish_stop(self: Any, stage: SafetyStage, joints: Sequence[str], fade: Callable[[], object]) -> None:
+        """Wait for rest, at most stop.limit; after that name the joints under load and call fade()."""
+        stop, is_simulated = stage.stop, self.control_time.is_simulated
+        # A simulated robot does not need to be lowered, and its clock may have ended already.
+        self.wait_for_stop(SIMULATED_STOP if is_simulated else stop.limit)
+        if self.is_sending and not is_simulated:
+            loaded = [f'{name}: {x:.3g} N m' for name, x in zip(joints, stage.torque, strict=True) if x]
+            self.get_logger().error(f'not at rest after {stop.limit:g} s; torque fades: {", ".join(loaded)}')
+            fade()
+            self.wait_for_stop(stop.time + 1.0)
 
     def warn_of_refusal(self: Any, reason: str) -> None:
         """Log a refusal, at most once per second and kind; the kind is the text before the colon."""
-        now, kind = monotonic(), reason.partition(':')[0]
+        self.warn_once(reason.partition(':')[0], f'refused: {reason}')
+
+    def warn_once(self: Any, kind: str, text: str) -> None:
+        """Log a warning, at most once per second and kind."""
+        now = monotonic()
         if now - self._warned.get(kind, -WARNING_PERIOD) >= WARNING_PERIOD:
             if len(self._warned) >= MOST_KINDS:
                 self._warned.clear()
             self._warned[kind] = now
-            self.get_logger().warning(f'refused: {reason}')
+            self.get_logger().warning(text)
+
+
+def decoded(data: bytes, kind: type, name: str) -> Any:
+    """A message from its bytes; InputError where they are no message of this type."""
+    try:
+        return deserialize_message(data, kind)
+    except Exception as error:  # of any kind: bytes may be anything
+        raise InputError(f'{name}: the message cannot be read: {type(error).__name__}') from None

@@ -7,6 +7,7 @@ from typing import Any
 
 import rclpy
 from rclpy.executors import ExternalShutdownException
+from rclpy.logging import LoggingSeverity, set_logger_level
 from rclpy.signals import SignalHandlerOptions
 
 from ...errors import KrangError
@@ -17,17 +18,36 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM)
 LONGEST_WAIT = 0.05  # after which signals are checked [s]
 
 
+def init(args: Sequence[str] | None = None) -> None:
+    """rclpy.init without signal handlers; KrangError if the ROS arguments are wrong.
+
+    rclpy's own handler would shut the context down before the robot has come to rest.
+    """
+    set_logger_level('rcl', LoggingSeverity.FATAL)  # it would log a wrong argument in a line of its own
+    try:
+        rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
+    except Exception as error:  # RCLError and similar ones, which are private
+        reason = str(error).removeprefix('failed to initialize rcl: ').partition(', at /')[0]
+        raise KrangError(f'ROS arguments: {reason}') from None
+    finally:
+        set_logger_level('rcl', LoggingSeverity.UNSET)
+
+
 def run(make_node: Callable[[], Any], args: Sequence[str] | None = None) -> int:
     """Spin a node until SIGINT, SIGTERM or an exception; returns the exit status."""
-    # rclpy's own handler would shut the context down before the robot has come to rest.
-    rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
+    try:
+        init(args)
+    except KrangError as error:
+        print(f'krang: {error}', file=sys.stderr)
+        return 2
     signals: list[int] = []
     for number in SIGNALS:
         signal.signal(number, lambda number, _: signals.append(number))
     try:
         node = make_node()
     except Exception as error:  # usually a wrong parameter: one line is enough
-        print(f'{type(error).__name__}: {error}', file=sys.stderr)
+        kind = '' if isinstance(error, KrangError) else f'{type(error).__name__}: '
+        print(f'krang: {kind}{error}', file=sys.stderr)
         rclpy.try_shutdown()
         return 2
     return _spin(node, signals)

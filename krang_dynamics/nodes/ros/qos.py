@@ -11,5 +11,6 @@ RELIABLE = QoSProfile(depth=10, reliability=ReliabilityPolicy.RELIABLE)
 LATCHED = QoSProfile(
     depth=1, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL
 )
-# Two subscriptions: reliable delivery from reliable publishers, and best effort from all others.
-STOP_BUTTONS = (RELIABLE, NEWEST)
+# Three subscriptions: the latched state of transient-local publishers, reliable delivery from other reliable
+# publishers, and best effort from all others. Volatile publishers do not match the first one.
+STOP_BUTTONS = (LATCHED, RELIABLE, NEWEST)

@@ -27,6 +27,7 @@ PROCESS_PARAMETERS = (
 )
 NODE_PARAMETERS = (
     *PROCESS_PARAMETERS,
+    Parameter('guard', 'text', '', 'node of the guard between controller and drivers; empty: none'),
     Parameter('publish_terms', 'flag', False, 'true: publish the torque of each term and the reference'),
     Parameter('flight_recorder', 'text', FLIGHTS, 'folder for bags of the time before a fault; empty: none'),
 )
@@ -44,9 +45,11 @@ class RosParameters:
         self._known: dict[str, Parameter] = {}
         self.values: dict[str, Any] = {}
         self.apply: Apply | None = None
+        self.limited: Callable[[], Mapping[str, Any]] = dict  # values in force of those that have a limit
         self._is_showing = False
         self.declare(parameters)
         node.add_on_set_parameters_callback(self._set)
+        node.add_post_set_parameters_callback(lambda _: self.show_limited())
 
     @property
     def given(self) -> list[str]:
@@ -79,14 +82,29 @@ class RosParameters:
 
     def show(self, in_force: Mapping[str, Any]) -> None:
         """Show the values in force of parameters that were not given; they still follow the robot's own."""
-        unset = [
+        self._show({name: value for name, value in in_force.items() if self.values.get(name) is None})
+
+    def show_limited(self) -> None:
+        """Let parameters that were given beyond a limit show the value in force."""
+        if self._is_showing:
+            return
+        limited = {
+            name: value
+            for name, value in self.limited().items()
+            if self.values.get(name) is not None and self.values[name] != value
+        }
+        self.values |= limited
+        self._show(limited)
+
+    def _show(self, values: Mapping[str, Any]) -> None:
+        shown = [
             RosParameter(name, value=_for_ros(value))
-            for name, value in in_force.items()
-            if self.values.get(name) is None and self._node.has_parameter(name)
+            for name, value in values.items()
+            if self._node.has_parameter(name)
         ]
         self._is_showing = True
         try:
-            self._node.set_parameters(unset)
+            self._node.set_parameters(shown)
         finally:
             self._is_showing = False
 

@@ -83,9 +83,9 @@ def subscriber(context, topics):
     subscriber.subscribe(Float64MultiArray, '/effort_commands')
     for topic in ('torques', 'terms/gravity', 'terms/damping', 'external_torques', 'reference'):
         subscriber.subscribe(JointState, f'/sender/{topic}')
-    heard = [publisher for publisher in topics.publishers if publisher.topic_name in subscriber.received]
-    assert len(heard) == len(subscriber.received)
-    subscriber.wait(lambda: all(publisher.get_subscription_count() == 1 for publisher in heard))
+    expected = [publisher for publisher in topics.publishers if publisher.topic_name in subscriber.received]
+    assert len(expected) == len(subscriber.received)
+    subscriber.wait(lambda: all(publisher.get_subscription_count() == 1 for publisher in expected))
     yield subscriber
     subscriber.executor.shutdown()
 

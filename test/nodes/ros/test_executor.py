@@ -140,42 +140,42 @@ def answer(client, executor, request=None):
 
 @BOTH
 def test_messages_are_heard_in_the_order_in_which_they_were_sent(executor, node, peer):
-    heard = {'a': [], 'b': []}
+    received = {'a': [], 'b': []}
     publishers = [
-        topic(node, peer, name, lambda message, name=name: heard[name].append(message.data), 100)[1]
-        for name in heard
+        topic(node, peer, name, lambda message, name=name: received[name].append(message.data), 100)[1]
+        for name in received
     ]
     for value in range(80):
         publishers[value % 2].publish(Int64(data=value))
-    spin_until(executor, lambda: sum(map(len, heard.values())) == 80)
-    assert heard == {'a': list(range(0, 80, 2)), 'b': list(range(1, 80, 2))}
+    spin_until(executor, lambda: sum(map(len, received.values())) == 80)
+    assert received == {'a': list(range(0, 80, 2)), 'b': list(range(1, 80, 2))}
 
 
 @BOTH
 def test_a_callback_of_two_arguments_gets_the_message_info(executor, node, peer):
-    heard = []
-    publisher = topic(node, peer, 'a', lambda message, info: heard.append((message.data, info)))[1]
+    received = []
+    publisher = topic(node, peer, 'a', lambda message, info: received.append((message.data, info)))[1]
     before = time.time_ns()
     send(publisher, 7)
-    spin_until(executor, lambda: heard)
-    (value, info), *_ = heard
+    spin_until(executor, lambda: received)
+    (value, info), *_ = received
     assert value == 7
     assert before <= info['source_timestamp'] <= info['received_timestamp'] <= time.time_ns()
 
 
 @BOTH
 def test_a_raw_subscription_gets_bytes(executor, node, peer):
-    heard = []
-    publisher = topic(node, peer, 'a', heard.append, raw=True)[1]
+    received = []
+    publisher = topic(node, peer, 'a', received.append, raw=True)[1]
     send(publisher, 258)
-    spin_until(executor, lambda: heard)
-    assert heard == [bytes([0, 1, 0, 0]) + (258).to_bytes(8, 'little')]
+    spin_until(executor, lambda: received)
+    assert received == [bytes([0, 1, 0, 0]) + (258).to_bytes(8, 'little')]
 
 
 @pytest.mark.processes
 def test_joint_states_of_another_process_arrive_whole(executor, node, context):
-    heard = []
-    node.create_subscription(JointState, 'joint_states', heard.append, DEPTH)
+    received = []
+    node.create_subscription(JointState, 'joint_states', received.append, DEPTH)
     code = (
         'import rclpy, time\n'
         'from sensor_msgs.msg import JointState\n'
@@ -189,12 +189,12 @@ def test_joint_states_of_another_process_arrive_whole(executor, node, context):
         'publisher.wait_for_all_acked()\n'
     )
     with subprocess.Popen([sys.executable, '-c', code]) as driver:
-        spin_until(executor, lambda: len(heard) == 5)
+        spin_until(executor, lambda: len(received) == 5)
         assert driver.wait(LONG) == 0
-    assert [list(message.position) for message in heard] == [
+    assert [list(message.position) for message in received] == [
         [k + i / 17 for i in range(17)] for k in range(5)
     ]
-    assert heard[0].name == [f'joint_{i}' for i in range(17)]
+    assert received[0].name == [f'joint_{i}' for i in range(17)]
 
 
 def test_one_turn_serves_all_messages_first_then_services_then_timers(executor, node, peer):
@@ -253,14 +253,14 @@ def test_a_turn_takes_no_more_than_the_depth_so_timers_and_services_live_through
 
 
 def test_a_queue_without_depth_is_heard_whole(executor, node, peer):
-    heard = []
+    received = []
     endless = QoSProfile(history=HistoryPolicy.KEEP_ALL)
-    publisher = topic(node, peer, 'a', lambda message: heard.append(message.data), endless)[1]
+    publisher = topic(node, peer, 'a', lambda message: received.append(message.data), endless)[1]
     send(publisher, *range(ENDLESS + 20))
     executor.spin_once(LONG)
-    assert heard == list(range(ENDLESS))
+    assert received == list(range(ENDLESS))
     executor.spin_once(LONG)
-    assert heard == list(range(ENDLESS + 20))
+    assert received == list(range(ENDLESS + 20))
 
 
 @BOTH
@@ -293,20 +293,20 @@ def test_a_guard_condition_calls_once_per_trigger(executor, node):
 
 
 def test_what_is_created_later_is_served_and_what_is_destroyed_is_gone(executor, node, peer):
-    heard = []
+    received = []
     for round in range(3):
-        subscription, publisher = topic(node, peer, 'late', lambda message: heard.append(message.data))
-        timer = node.create_timer(0.01, lambda: heard.append('timer'))
+        subscription, publisher = topic(node, peer, 'late', lambda message: received.append(message.data))
+        timer = node.create_timer(0.01, lambda: received.append('timer'))
         send(publisher, round)
-        spin_until(executor, lambda: {0, 'timer'} <= {0 if x == round else x for x in heard})  # noqa: B023
+        spin_until(executor, lambda: {0, 'timer'} <= {0 if x == round else x for x in received})  # noqa: B023
         node.destroy_subscription(subscription)
         node.destroy_timer(timer)
-        heard.clear()
+        received.clear()
         executor.spin_once(0)
         wait_until(lambda: publisher.get_subscription_count() == 0)  # noqa: B023
         send(publisher, 99)
         spin_for(executor, 0.05)
-        assert heard == []
+        assert received == []
         peer.destroy_publisher(publisher)
 
 
@@ -365,30 +365,30 @@ def test_a_callback_may_destroy_all_that_its_turn_has_still_to_serve(executor, n
 
 
 def test_a_node_may_be_destroyed_by_its_own_callback(executor, node, peer):
-    heard = []
+    received = []
 
     def destroy(message):
-        heard.append(message.data)
+        received.append(message.data)
         node.destroy_node()
 
     publisher = topic(node, peer, 'a', destroy)[1]
     node.create_timer(0.01, lambda: None)
     send(publisher, 1, 2)
-    spin_until(executor, lambda: heard)
+    spin_until(executor, lambda: received)
     spin_for(executor, 0.05)
-    assert heard == [1]
+    assert received == [1]
 
 
 def test_a_removed_node_is_left_alone(executor, node, peer):
-    heard = []
-    publisher = topic(node, peer, 'a', heard.append)[1]
+    received = []
+    publisher = topic(node, peer, 'a', received.append)[1]
     executor.spin_once(0)
     executor.remove_node(node)
     send(publisher, 1)
     spin_for(executor, 0.05)
-    assert heard == []
+    assert received == []
     assert executor.add_node(node)
-    spin_until(executor, lambda: heard)
+    spin_until(executor, lambda: received)
 
 
 class SimulatedRobot(LifecycleNode):
@@ -396,7 +396,7 @@ class SimulatedRobot(LifecycleNode):
 
     def __init__(self, context):
         super().__init__('machine', context=context, namespace=NAMESPACE)
-        self.heard, self.ticks = [], 0
+        self.received, self.ticks = [], 0
 
     def on_configure(self, state):
         self.subscription = self.create_subscription(Int64, 'a', self.hear, DEPTH)
@@ -409,7 +409,7 @@ class SimulatedRobot(LifecycleNode):
         return TransitionCallbackReturn.SUCCESS
 
     def hear(self, message):
-        self.heard.append(message.data)
+        self.received.append(message.data)
 
     def tick(self):
         self.ticks += 1
@@ -436,8 +436,8 @@ def test_a_lifecycle_node_goes_through_its_transitions(context, peer, kind):
         wait_until(lambda: publisher.get_subscription_count() == 1)
         ticks = machine.ticks
         send(publisher, round)
-        spin_until(executor, lambda: machine.heard and machine.ticks > ticks)  # noqa: B023
-        assert machine.heard == [round]
+        spin_until(executor, lambda: machine.received and machine.ticks > ticks)  # noqa: B023
+        assert machine.received == [round]
         reply = answer(parameters, executor, GetParameters.Request(names=['use_sim_time']))
         assert reply.values[0].bool_value is False
         go(Transition.TRANSITION_DEACTIVATE)
@@ -447,17 +447,17 @@ def test_a_lifecycle_node_goes_through_its_transitions(context, peer, kind):
         wait_until(lambda: publisher.get_subscription_count() == 0)
         spin_for(executor, 0.05)
         assert machine.ticks == ticks
-        machine.heard.clear()
+        machine.received.clear()
     executor.shutdown()
     machine.destroy_node()
 
 
 @BOTH
 def test_an_exception_leaves_spin_once_and_the_executor_goes_on(executor, node, peer):
-    heard, asked, ticked = [], [], []
+    received, asked, ticked = [], [], []
 
     def hear(message):
-        heard.append(message.data)
+        received.append(message.data)
         if message.data < 0:
             raise RuntimeError('in a subscription')
 
@@ -478,7 +478,7 @@ def test_an_exception_leaves_spin_once_and_the_executor_goes_on(executor, node, 
     send(publisher, -1, 2)
     with pytest.raises(RuntimeError, match='in a subscription'):
         spin_until(executor, lambda: False)
-    spin_until(executor, lambda: heard == [-1, 2])
+    spin_until(executor, lambda: received == [-1, 2])
     client.call_async(Trigger.Request())
     with pytest.raises(RuntimeError, match='in a service'):
         spin_until(executor, lambda: False)
@@ -542,18 +542,18 @@ def test_wake_from_another_thread_ends_the_wait(executor):
 
 
 def test_a_subscription_made_in_another_thread_is_heard_in_the_same_wait(executor, node, peer):
-    heard = []
+    received = []
     publisher = peer.create_publisher(Int64, 'a', DEPTH)
     spin_for(executor, 0.05)
 
     def make():
-        node.create_subscription(Int64, 'a', heard.append, DEPTH)
+        node.create_subscription(Int64, 'a', received.append, DEPTH)
         wait_until(publisher.get_subscription_count)
         publisher.publish(Int64())
 
     thread = after(0.1, make)
     begin = time.monotonic()
-    while not heard:
+    while not received:
         executor.spin_once(LONG)
     assert time.monotonic() - begin < LONG / 2
     thread.join()
@@ -571,20 +571,20 @@ def test_shutdown_from_another_thread_ends_the_wait_for_good(executor, node):
 
 
 def test_a_callback_may_shut_the_executor_down(executor, node, peer):
-    heard = []
+    received = []
 
     def hear(message):
-        heard.append(message.data)
+        received.append(message.data)
         executor.shutdown()
 
     publisher = topic(node, peer, 'a', hear)[1]
-    node.create_timer(0.01, lambda: heard.append('timer'))
+    node.create_timer(0.01, lambda: received.append('timer'))
     executor.spin_once(0)
-    heard.clear()
+    received.clear()
     send(publisher, 1, 2)
     executor.spin_once(0)
     executor.spin_once(0)
-    assert heard == [1]
+    assert received == [1]
 
 
 @BOTH
@@ -770,7 +770,7 @@ def test_events_find_their_subscription_after_rclpy_has_waited_on_some_of_them(e
 
 
 def test_a_node_may_change_in_other_threads_while_it_is_spun(executor, node, peer):
-    heard, publisher = [], peer.create_publisher(Int64, 'a', DEPTH)
+    received, publisher = [], peer.create_publisher(Int64, 'a', DEPTH)
     deadline = time.monotonic() + 2.0
 
     def flood():
@@ -780,7 +780,7 @@ def test_a_node_may_change_in_other_threads_while_it_is_spun(executor, node, pee
 
     def churn():
         while time.monotonic() < deadline:
-            subscription = node.create_subscription(Int64, 'a', heard.append, DEPTH)
+            subscription = node.create_subscription(Int64, 'a', received.append, DEPTH)
             timer = node.create_timer(0.001, lambda: None)
             guard = node.create_guard_condition(lambda: None)
             guard.trigger()
@@ -796,7 +796,7 @@ def test_a_node_may_change_in_other_threads_while_it_is_spun(executor, node, pee
         executor.spin_once(0.05)
     for thread in threads:
         thread.join()
-    assert heard
+    assert received
     executor.spin_once(0)
     wait_until(lambda: publisher.get_subscription_count() == 0)
 
@@ -818,19 +818,19 @@ def test_turns_leave_nothing_to_the_garbage_collector(executor, node, peer):
 
 @BOTH
 def test_drain_hears_messages_and_the_clock_from_inside_a_service(executor, node, peer):
-    heard, seen = [], []
+    received, seen = [], []
 
     def blocks(request, response):
         send(publisher, *range(DEPTH + 5))
         clock.publish(Clock(clock=rclpy.time.Time(seconds=1234).to_msg()))
         time.sleep(0.1)
-        assert heard == []
+        assert received == []
         drain(node)
-        seen.extend(heard)
+        seen.extend(received)
         response.success = node.get_clock().now().nanoseconds == 1234 * 10**9
         return response
 
-    publisher = topic(node, peer, 'a', lambda message: heard.append(message.data))[1]
+    publisher = topic(node, peer, 'a', lambda message: received.append(message.data))[1]
     node.set_parameters([Parameter('use_sim_time', value=True)])
     clock = peer.create_publisher(Clock, '/clock', 1)
     wait_until(lambda: clock.get_subscription_count())
@@ -838,35 +838,35 @@ def test_drain_hears_messages_and_the_clock_from_inside_a_service(executor, node
     assert answer(client, executor).success
     assert seen == list(range(5, DEPTH + 5))
     spin_for(executor, 0.05)
-    assert heard == seen  # nothing twice
+    assert received == seen  # nothing twice
 
 
 def test_drain_gives_the_info_and_passes_over_what_a_callback_destroys(node, peer):
-    heard = []
+    received = []
 
     def hear(message, info):
-        heard.append(info['source_timestamp'])
+        received.append(info['source_timestamp'])
         node.destroy_subscription(second)
 
     publisher = topic(node, peer, 'first', hear)[1]
-    second, other = topic(node, peer, 'second', heard.append)
+    second, other = topic(node, peer, 'second', received.append)
     send(publisher, 1)
     send(other, 1)
     drain(node)
-    assert len(heard) == 1
-    assert heard[0] > 0
+    assert len(received) == 1
+    assert received[0] > 0
 
 
 def test_drain_leaves_a_coroutine_to_the_executor(executor, node, peer):
-    heard = []
+    received = []
 
     async def hear(message):
-        heard.append(message.data)
+        received.append(message.data)
 
     publisher = topic(node, peer, 'a', hear)[1]
     send(publisher, 1)
     drain(node)
-    spin_until(executor, lambda: heard == [1])
+    spin_until(executor, lambda: received == [1])
 
 
 def test_single_and_static_are_what_they_are_called(context, node):
@@ -910,11 +910,11 @@ def test_a_take_of_another_signature_gives_way_to_rclpy(executor, node, peer, ca
 
 
 def assert_hears(executor, node, peer):
-    heard = []
+    received = []
     executor.add_node(node)
-    publisher = topic(node, peer, 'a', lambda message: heard.append(message.data))[1]
+    publisher = topic(node, peer, 'a', lambda message: received.append(message.data))[1]
     send(publisher, 1, 2, 3)
-    spin_until(executor, lambda: heard == [1, 2, 3])
+    spin_until(executor, lambda: received == [1, 2, 3])
     executor.shutdown()
 
 

@@ -167,6 +167,15 @@ def test_every_fault_has_its_own_bag(recorder, folder):
     assert len(list(folder.iterdir())) == 2
 
 
+def test_a_folder_of_large_bags_gets_no_more(recorder, folder, monkeypatch):
+    monkeypatch.setattr(module, 'LARGEST_FOLDER', 5_000_000)
+    (folder / 'bag').mkdir(parents=True)
+    (folder / 'bag' / 'bag_0.mcap').write_bytes(bytes(6_000_000))
+    recorder.keep('/joint_states', START, state(0))
+    assert recorder.begin().endswith('has 6 MB of bags; move them away to get new ones')
+    assert not recorder.is_writing
+
+
 def test_a_full_folder_gets_no_more_bags_and_the_reason_says_what_to_do(recorder, folder):
     for k in range(module.MOST_BAGS - 1):
         (folder / f'bag_{k}').mkdir(parents=True)
