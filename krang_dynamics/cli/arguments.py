@@ -1,15 +1,16 @@
 """Arguments that several commands share, and their conversion."""
 
 import argparse
+import sys
 from collections.abc import Iterable
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from ..errors import KrangError
 from ..robot.library import load_robot
 from ..robot.model import Robot
 from ..robot.motor import UNITS
-from ..simulation import ENGINES
+from ..simulation import ENGINES, choose_engine
+from .libraries import require_libraries
 
 if TYPE_CHECKING:
     from ..bags.validation.filtering import Filtering
@@ -33,7 +34,19 @@ def command_parser(commands: Any, name: str, purpose: str, *examples: str) -> ar
 
 
 def add_engine(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument('--engine', choices=ENGINES, default='mujoco', help='physics engine; default mujoco')
+    text = 'physics engine; default: mujoco, or pinocchio if MuJoCo cannot simulate the robot'
+    parser.add_argument('--engine', choices=ENGINES, help=text)
+
+
+def engine_of(options: argparse.Namespace) -> str:
+    """The engine of add_engine(); where MuJoCo cannot simulate the robot, the other, with a reason."""
+    if options.engine is not None:
+        require_libraries(*(['mujoco'] if options.engine == 'mujoco' else []))
+        return str(options.engine)
+    engine, reason = choose_engine(load_robot(options.robot))
+    if reason:
+        print(f'krang: simulated by {engine}, because {reason}', file=sys.stderr)
+    return engine
 
 
 def add_ros_arguments(parser: argparse.ArgumentParser) -> None:
@@ -86,11 +99,13 @@ def add_recording(parser: argparse.ArgumentParser) -> None:
 
 def recorded_robot(options: argparse.Namespace) -> Robot:
     """The robot of a recording, by the arguments of add_recording()."""
+    from ..control.builder import gravity_of
+    from ..control.settings import Settings
     from ..robot.variant import without_subtree
 
     robot = load_robot(options.robot)
     if options.gravity:
-        robot = robot.with_gravity(options.gravity)
+        robot = robot.with_gravity(gravity_of(Settings(gravity=options.gravity), robot))
     for link in options.remove_subtree:
         robot = without_subtree(robot, link)
     return robot
@@ -120,16 +135,3 @@ def locked_joints(entries: Iterable[str]) -> dict[str, float]:
         except ValueError:
             raise KrangError(f'--lock {entry!r}: write JOINT=VALUE, in rad or m') from None
     return locked
-
-
-def require_libraries(*names: str) -> None:
-    """Raise for the first library that is not installed, before any long work."""
-    for name in names:
-        if find_spec(name) is None:
-            raise KrangError(f'{name} is not installed; pip install {name}')
-
-
-def require_ros() -> None:
-    """Raise if rclpy is not installed."""
-    if find_spec('rclpy') is None:
-        raise KrangError('rclpy is not installed; source a ROS 2 installation, or run make setup')

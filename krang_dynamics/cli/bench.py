@@ -4,6 +4,8 @@ import argparse
 import importlib.util
 import json
 import sys
+import time
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -51,9 +53,18 @@ def _rows(name: str) -> list[dict[str, Any]]:
         assert spec.loader is not None
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
-        return list(module.run())
+        return list(_reported(module.run()))
     finally:
         sys.path.remove(folder)
+
+
+def _reported(rows: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """The rows; each is reported on standard error when it is measured."""
+    start = time.perf_counter()
+    for row in rows:
+        first = next(iter(row.values()))
+        print(f'[{time.perf_counter() - start:6.1f} s] {_cell(first)}', file=sys.stderr, flush=True)
+        yield row
 
 
 def _cell(value: Any) -> str:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..robot.library import load_robot
 from ..text import table
-from .arguments import FORCE, ROBOT, command_parser, require_libraries
+from .arguments import FORCE, ROBOT, command_parser
+from .libraries import require_libraries
 
 if TYPE_CHECKING:
     from .robot_equations import Difference, Progress

@@ -13,7 +13,7 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
     parser = command_parser(
         commands,
         'excite',
-        "design a motion for the identification, within the robot's limits",
+        "design a motion for identification, within the robot's limits",
         'krang excite krang --duration 60 --out motion.csv',
     )
     add = parser.add_argument

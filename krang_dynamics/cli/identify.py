@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import KrangError
 from ..robot.model import Robot
-from .arguments import add_recording, command_parser, filtering, reading, recorded_robot, require_libraries
+from .arguments import add_recording, command_parser, filtering, reading, recorded_robot
+from .libraries import require_libraries
 
 if TYPE_CHECKING:
     from ..bags.identification.identification import Identification

@@ -4,20 +4,22 @@ import argparse
 import os
 import signal
 import sys
+import traceback
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from importlib import import_module
 from importlib.metadata import version
 from pkgutil import iter_modules
 from types import ModuleType
-from typing import NoReturn
+from typing import NoReturn, TextIO
 
 import krang_dynamics
 
 from .. import cli
 from ..errors import InputError, KrangError
+from .libraries import missing_library
 
-HELPERS = ('main', 'arguments', 'robot_equations')
+HELPERS = ('main', 'arguments', 'libraries', 'robot_equations')
 FAILED = 2  # exit status
 INTERRUPTED = 128 + signal.SIGINT  # exit status, as shells report it
 
@@ -29,23 +31,30 @@ def command() -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status; an error is one line and status 2."""
+    _prepare_streams()
     try:
         try:
-            options = _parser().parse_args(arguments)
+            options = _parser(arguments).parse_args(arguments)
             return int(options.run(options))
         finally:
             sys.stdout.flush()  # a full disk must raise here, not when the interpreter exits
     except KeyboardInterrupt:
-        print('\nkrang: stopped', file=sys.stderr)
+        _print_error('\nkrang: stopped')
         return INTERRUPTED
     except BrokenPipeError:  # the reader, for example `head`, has closed the pipe
-        _discard_output()
+        _discard(sys.stdout)
         return 0
     except OSError as error:
-        _discard_output()
+        _discard(sys.stdout)
         return _fail(': '.join(str(part) for part in (error.filename, error.strerror or error) if part))
+    except ModuleNotFoundError as error:
+        return _fail(missing_library(error))
+    except MemoryError:
+        return _fail('not enough memory; use less data at once')
     except KrangError as error:
         return _fail(error)
+    except Exception as error:  # a bug in krang, also reported in one line
+        return _fail(f'internal error: {type(error).__name__}: {error} ({_place(error)})')
 
 
 def commands() -> Iterable[ModuleType]:
@@ -62,13 +71,16 @@ class _Parser(argparse.ArgumentParser):
         raise InputError(f"{message}; see '{self.prog} --help'")
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser(arguments: Sequence[str] | None) -> argparse.ArgumentParser:
+    version = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    version.add_argument('--version', action='version', version=f'krang {_version()}')
+    version.parse_known_args(list(sys.argv[1:] if arguments is None else arguments)[:1])  # needs no library
     parser = _Parser(
         prog='krang',
         description='Dynamics and torque control of real robots.',
         epilog="'krang COMMAND --help' describes a command and gives an example.",
+        parents=[version],
     )
-    parser.add_argument('--version', action='version', version=f'krang {_version()}')
     parser.set_defaults(run=lambda _: print(parser.format_help(), end='') or 0)
     subparsers = parser.add_subparsers(title='commands', metavar='COMMAND')
     for module in commands():
@@ -80,12 +92,35 @@ def _version() -> str:
     return str(getattr(krang_dynamics, '__version__', None) or version('krang_dynamics'))
 
 
+def _prepare_streams() -> None:
+    """Streams that exist, and that can print every name; an ASCII terminal shows escapes."""
+    for name in ('stdout', 'stderr'):
+        stream = getattr(sys, name)
+        if stream is None:  # closed by the shell, `>&-`
+            setattr(sys, name, open(os.devnull, 'w', encoding='utf-8'))  # noqa: SIM115
+        elif hasattr(stream, 'reconfigure'):
+            stream.reconfigure(errors='backslashreplace')
+
+
 def _fail(error: object) -> int:
-    print(f'krang: {error}', file=sys.stderr)
+    _print_error(f'krang: {" ".join(line.strip() for line in str(error).splitlines())}')
     return FAILED
 
 
-def _discard_output() -> None:
+def _print_error(text: str) -> None:
+    try:
+        print(text, file=sys.stderr, flush=True)
+    except OSError:  # a full disk; the status remains
+        _discard(sys.stderr)
+
+
+def _place(error: BaseException) -> str:
+    """File and line where an exception was raised."""
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    return f'{os.path.basename(frame.filename)}:{frame.lineno}'
+
+
+def _discard(stream: TextIO) -> None:
     """Drop buffered output, which the interpreter would otherwise try to write again when it exits."""
     with suppress(OSError):  # an output without a file, as in tests
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

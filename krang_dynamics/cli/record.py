@@ -3,7 +3,8 @@
 import argparse
 from typing import Any
 
-from .arguments import FORCE, add_ros_arguments, command_parser, require_libraries, require_ros
+from .arguments import FORCE, add_ros_arguments, command_parser
+from .libraries import require_libraries, require_ros
 
 
 def add_parser(commands: Any) -> argparse.ArgumentParser:

@@ -7,7 +7,8 @@ from typing import Any
 
 from ..errors import KrangError
 from ..robot.library import load_robot
-from .arguments import BAG, FORCE, ROBOT, add_ros_arguments, command_parser, require_libraries, require_ros
+from .arguments import BAG, FORCE, ROBOT, add_ros_arguments, command_parser
+from .libraries import require_libraries, require_ros
 
 
 def add_parser(commands: Any) -> argparse.ArgumentParser:
@@ -15,11 +16,11 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
         commands,
         'replay',
         'run the controller on a recording, offline; with --live, publish the recorded inputs',
-        'krang replay my_bag --robot krang --out replayed --param limits.velocity=2.0',
+        'krang replay my_bag --out replayed --param limits.velocity=2.0',
     )
     add = parser.add_argument
     add('bag', help=BAG)
-    add('--robot', help=ROBOT)
+    add('--robot', help=f'{ROBOT}; default: the robot of the recorded controller')
     add('--out', metavar='BAG', help='write the recording and, under replay/, the outputs of the replay')
     add('--terms', metavar='A,B', help='replace the recorded terms')
     add('--param', action='append', default=[], metavar='NAME=VALUE', help='replace a recorded parameter')
@@ -52,12 +53,12 @@ def _play(options: argparse.Namespace) -> int:
 def _replay(options: argparse.Namespace) -> int:
     from ..bags.io.files import make_way
     from ..bags.io.reader import Bag
+    from ..bags.replay.recorded_controller import recorded_robot
     from ..bags.replay.replayer import replay
 
-    if options.robot is None:
-        raise KrangError('--robot is missing; give it, or --live to publish the recorded inputs')
-    robot, overrides = load_robot(options.robot), _overrides(options)
+    overrides = _overrides(options)
     bag = Bag(options.bag)
+    robot = recorded_robot(bag, options.node) if options.robot is None else load_robot(options.robot)
     if options.out:
         if Path(options.out).resolve() in (bag.path.resolve(), bag.path.resolve().parent):
             raise KrangError(f'--out {options.out} is the recording itself; choose another name')

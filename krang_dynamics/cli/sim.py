@@ -4,7 +4,8 @@ import argparse
 import json
 from typing import Any
 
-from .arguments import ROBOT, add_engine, add_ros_arguments, command_parser, require_libraries, require_ros
+from .arguments import ROBOT, add_engine, add_ros_arguments, command_parser, engine_of
+from .libraries import require_ros
 
 
 def add_parser(commands: Any) -> argparse.ArgumentParser:
@@ -19,6 +20,7 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
     parser.add_argument(
         '--real-time', action='store_true', help='follow the clock instead of waiting for commands'
     )
+    parser.add_argument('--held', action='store_true', help='brakes hold the robot while no commands arrive')
     parser.add_argument('--clock', action='store_true', help='publish simulated time on /clock')
     add_ros_arguments(parser)
     return parser
@@ -26,15 +28,14 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
 
 def run(options: argparse.Namespace) -> int:
     require_ros()
-    if options.engine == 'mujoco':
-        require_libraries('mujoco')
     from ..nodes import simulator
 
     values = {
         'robot': options.robot,
-        'engine': options.engine,
+        'engine': engine_of(options),
         'lock_step': not options.real_time,
         'publish_clock': options.clock,
+        'held': options.held,
     }
     given = [word for name, value in values.items() for word in ('-p', f'{name}:={json.dumps(value)}')]
     simulator.main(['--ros-args', *given, *options.ros_args])

@@ -11,8 +11,8 @@ from .arguments import (
     filtering,
     reading,
     recorded_robot,
-    require_libraries,
 )
+from .libraries import require_libraries
 
 
 def add_parser(commands: Any) -> argparse.ArgumentParser:

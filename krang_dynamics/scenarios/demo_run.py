@@ -87,7 +87,10 @@ def _play(robot: Robot, scenario: Scenario, options: DemoOptions) -> tuple[DemoR
         guarded = ('-r', 'effort_commands:=guarded/effort_commands')
         processes.start('simulator', {**shared, **simulator, **scenario.simulator}, *guarded)
         operator = RobotOperator(scenario.terms, robot.config.end_effectors, processes.dead)
+        if options.bag is not None:
+            operator.record_inputs()
         try:
+            operator.wait_for_robot()
             operator.activate_controller()
             scenario.play(operator, duration, _Progress(duration))
             return record_of(robot, scenario.terms, operator), list(operator.messages())
@@ -105,6 +108,7 @@ def _write_files(
     paint(robot, record, scenario.error(record), picture)
     print(f'picture: {picture}')
     if options.animation is not None:
+        print('writing the animation', file=sys.stderr, flush=True)
         animate(robot, record.times, record.q, options.animation)
         print(f'animation: {options.animation}')
     if options.bag is not None:

@@ -1,22 +1,22 @@
-"""The demonstration of each shipped robot: what happens, and which bounds must hold."""
+"""The demonstrations of the shipped robots and of any arm: what happens, and which bounds must hold."""
 
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..arrays import Array
-from ..errors import UnknownNameError
 from ..robot.model import Robot
+from .any_arm import any_arm
 from .demo_record import DemoRecord
 from .motions import JointMotion, figure_of_eight, krang_at_full_speed, smooth_step
-from .scenario import Criterion, Event, Scenario
+from .scenario import Criterion, Event, Scenario, largest, push, rms
 
 if TYPE_CHECKING:  # it needs ROS
     from ..nodes.robot_operator import RobotOperator
 
 
 def scenario_of(robot: Robot) -> Scenario:
-    """The scenario of a shipped robot or of one of its variants."""
+    """The scenario of a shipped robot or of one of its variants, or that of any arm on a fixed base."""
     scenarios = {
         'krang': krang,
         'otbot': otbot,
@@ -27,7 +27,7 @@ def scenario_of(robot: Robot) -> Scenario:
     for name, scenario in scenarios.items():
         if robot.name.startswith(name):
             return scenario(robot)
-    raise UnknownNameError('demonstration', robot.name, scenarios)
+    return any_arm(robot)
 
 
 RATE = 250.0  # of the long scenarios, so that they end within a minute on a busy machine [Hz]
@@ -57,8 +57,8 @@ def krang(robot: Robot) -> Scenario:
 
     moved, seen, end = MOVE + motion.times[-1], PUSH + 0.5, 15.0
     criteria = [
-        Criterion('hold: drift', lambda r: _largest(r.between(HOLD, MOVE).q - robot.home), 1e-4, 'rad', MOVE),
-        Criterion('move: worst joint, RMS', lambda r: _rms(r.between(MOVE, moved).error), 5e-4, 'rad', moved),
+        Criterion('hold: drift', lambda r: largest(r.between(HOLD, MOVE).q - robot.home), 1e-4, 'rad', MOVE),
+        Criterion('move: worst joint, RMS', lambda r: rms(r.between(MOVE, moved).error), 5e-4, 'rad', moved),
         Criterion('push: detected after', _detection_time, 0.06, 's', seen),
         Criterion(
             'push: error of the estimated force',
@@ -74,11 +74,17 @@ def krang(robot: Robot) -> Scenario:
         end,
         [
             (MOVE, lambda operator: operator.follow(motion.trajectory)),
-            _push(PUSH, 'left_hand', (0, 0, -20.0), 0.6),
+            push(PUSH, 'left_hand', (0, 0, -20.0), 0.6),
             (LEAN, lean),
         ],
         criteria,
-        controller={'wrench.right_hand.convention': 'applied_by_robot', 'wrench.right_hand.max_force': 30.0},
+        controller={
+            'wrench.right_hand.convention': 'applied_by_robot',
+            'wrench.right_hand.max_force': 30.0,
+            'friction.scale': 1.0,  # the plant has exactly the modelled friction
+            'observer.reaction': 'none',  # the hands are pushed, and press against a wall, on purpose
+            'limits.following_error': np.where(right, 100.0, 0.2).tolist(),  # the pressing arm deviates
+        },
         simulator={'rate': RATE},
         shared={'wheels_locked': True},
     )
@@ -114,7 +120,7 @@ def otbot(robot: Robot) -> Scenario:
     eight, start = figure_of_eight(), 0.5
     events: list[Event] = [(start, lambda operator: operator.follow(eight.trajectory))]
     for force, begin, end in PUSHES:
-        events.append(_push(start + begin, 'platform', (*force, 0.0), end - begin))
+        events.append(push(start + begin, 'platform', (*force, 0.0), end - begin))
 
     def criterion(name: str, begin: float, end: float, bound: float) -> Criterion:
         def distance(record: DemoRecord) -> float:
@@ -153,10 +159,10 @@ def pendubot(robot: Robot) -> Scenario:
     return Scenario(
         ('balance',),
         end,
-        [_push(tap, 'tip', (0, 0.3, 0), 0.1)],
+        [push(tap, 'tip', (0, 0.3, 0), 0.1)],
         [
             Criterion('upright after', swing_up_time, 5.0, 's', tap),
-            Criterion('largest arm angle', lambda r: _largest(r.q[:, 0]), 2.0, 'rad', end),
+            Criterion('largest arm angle', lambda r: largest(r.q[:, 0]), 2.0, 'rad', end),
             Criterion('tap: tilt', lambda r: _tilt(r.between(tap, tap + 1)).max(), 0.5, 'rad', tap + 1),
             Criterion(
                 'tap: tilt after 3 s', lambda r: _tilt(r.between(tap + 3, end)).max(), 0.05, 'rad', end
@@ -191,11 +197,9 @@ def arm(robot: Robot) -> Scenario:
         [(start, lambda operator: operator.follow(motion.trajectory))],
         [
             Criterion(
-                'hold: drift', lambda r: _largest(r.between(0.5, start).q - robot.home), 1e-3, 'rad', start
+                'hold: drift', lambda r: largest(r.between(0.5, start).q - robot.home), 1e-3, 'rad', start
             ),
-            Criterion(
-                'move: worst joint, RMS', lambda r: _rms(r.between(start, end).error), 1e-3, 'rad', end
-            ),
+            Criterion('move: worst joint, RMS', lambda r: rms(r.between(start, end).error), 1e-3, 'rad', end),
         ],
     )
 
@@ -205,20 +209,3 @@ def _there_and_back(robot: Robot) -> JointMotion:
     reach = 0.5 * np.where(np.arange(robot.nv) % 2, -1, 1)
     share = smooth_step(times / 1.8) - smooth_step((times - 1.9) / 1.8)
     return JointMotion(robot.joint_names, times, robot.home + np.outer(share, reach))
-
-
-# -- all -----------------------------------------------------------------------------------------------
-
-
-def _push(time: float, frame: str, force: tuple[float, float, float], duration: float) -> Event:
-    """A force [N] in world axes at a time [s], for a duration [s]."""
-    return time, lambda operator: operator.push(frame, np.array([*force, 0, 0, 0.0]), duration)
-
-
-def _largest(deviation: Array) -> float:
-    return float(np.abs(deviation).max())
-
-
-def _rms(error: Array) -> float:
-    """Root mean square of the worst joint."""
-    return float(np.sqrt((error**2).mean(axis=0)).max())

@@ -30,6 +30,11 @@ class JointMotion:
         """The points, with velocities and accelerations."""
         return JointTrajectory(self.names, self.times, self._q, self._v, self._a)
 
+    @property
+    def states(self) -> tuple[Array, Array, Array]:
+        """Positions, velocities and accelerations at `times`, one row each."""
+        return self._q, self._v, self._a
+
     def at(self, t: Array | float) -> Array:
         """Positions at times t [s]; constant before the start and after the end."""
         return np.asarray(self._spline(np.clip(t, 0, self.times[-1])))

@@ -4,6 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ..arrays import Array
 from .demo_record import DemoRecord
 
@@ -67,3 +69,18 @@ class Scenario:
             while waiting and waiting[0][0] <= operator.now:
                 waiting.pop(0)[1](operator)
             progress(operator.now)
+
+
+def push(time: float, frame: str, force: tuple[float, float, float], duration: float) -> Event:
+    """A force [N] in world axes at a time [s], for a duration [s]."""
+    return time, lambda operator: operator.push(frame, np.array([*force, 0, 0, 0.0]), duration)
+
+
+def largest(deviation: Array) -> float:
+    """The largest absolute value."""
+    return float(np.abs(deviation).max())
+
+
+def rms(error: Array) -> float:
+    """Root mean square of the worst joint."""
+    return float(np.sqrt((error**2).mean(axis=0)).max())

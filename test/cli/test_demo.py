@@ -108,10 +108,15 @@ def test_it_overwrites_files_only_by_force_and_leaves_no_process(demo, tmp_path,
     assert (tmp_path / 'a.gif').read_bytes().startswith(b'GIF')
     bag = Bag(tmp_path / 'bag')
     assert bag.damage == []
-    assert {'/simulator/truth', '/torque_controller/torques'} <= set(bag.topics)
+    topics = {'/simulator/truth', '/torque_controller/torques', '/joint_states', '/clock', '/effort_commands'}
+    assert topics <= set(bag.topics)
     assert played.running() == []
 
     monkeypatch.chdir(tmp_path)
+    assert main(['replay', 'bag']) == 0
+    assert 'all are identical' in capsys.readouterr().out
+    assert main(['validate', 'bag', '--robot', 'planar_2r', '--max-rmse', '1']) == 0
+    capsys.readouterr()
     assert main(['demo', *arguments]) == 2
     assert capsys.readouterr().err == 'krang: p.png exists already; choose another name, or add --force\n'
     (tmp_path / 'p.png').unlink()

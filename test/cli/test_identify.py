@@ -8,7 +8,7 @@ from bags.bagging import record_model
 import krang_dynamics as kd
 from krang_dynamics.cli.main import main
 
-pytest.importorskip('rosbags')
+pytest.importorskip('rosbags', reason='rosbags is not installed')
 
 
 @pytest.fixture(scope='module')

@@ -11,7 +11,10 @@ import pytest
 from krang_dynamics.cli import info
 from krang_dynamics.cli import main as entry
 from krang_dynamics.cli.main import HELPERS, main
+from krang_dynamics.robot.library import load_robot
 
+OPTIONS = ('--duration', '--frequency', '--harmonics', '--rate')
+BAGS = ('validate', 'replay', 'identify')
 KRANG = Path(sys.executable).parent / 'krang'
 FOLDER = Path(entry.__file__).parent
 COMMANDS = sorted(path.stem for path in FOLDER.glob('*.py') if path.stem not in (*HELPERS, '__init__'))
@@ -89,6 +92,84 @@ def test_a_full_disk_is_an_error_of_one_line(environment):
         )
     assert done.returncode == 2
     assert done.stderr == 'krang: No space left on device\n'
+
+
+@pytest.mark.parametrize(
+    ('arguments', 'redirections', 'status'),
+    [
+        ('robots', '>&-', 0),  # no standard output at all
+        ('info nosuch', '2>/dev/full', 2),
+        ('derive planar_2r', '>/dev/null 2>/dev/full', 2),  # its progress cannot be written
+    ],
+)
+def test_streams_that_are_closed_or_full_cause_no_traceback(arguments, redirections, status, tmp_path):
+    command = f'{KRANG} {arguments} {redirections}'
+    done = subprocess.run(command, shell=True, capture_output=True, text=True, timeout=60)
+    assert done.returncode == status
+    assert 'Traceback' not in done.stderr
+
+
+def test_an_ascii_terminal_shows_names_with_escapes(tmp_path):
+    urdf = Path(load_robot('planar_2r').urdf.source).read_text()
+    (tmp_path / 'arm.urdf').write_text(urdf.replace('planar_2r', 'pl\u00e4nar'), encoding='utf-8')
+    environment = {**os.environ, 'PYTHONIOENCODING': 'ascii:strict', 'PYTHONUTF8': '0'}
+    done = subprocess.run(
+        [KRANG, 'info', tmp_path / 'arm.urdf'], capture_output=True, text=True, env=environment, timeout=60
+    )
+    assert done.stdout.startswith('pl\\xe4nar')
+    assert (done.returncode, done.stderr) == (0, '')
+
+
+def test_a_defect_and_a_lack_of_memory_are_one_line_too(monkeypatch, capsys):
+    for error, line in (
+        (MemoryError(), 'krang: not enough memory'),
+        (TypeError('two\nlines'), 'krang: internal error: TypeError: two lines (test_main.py:'),
+    ):
+
+        def fail(_, error=error):
+            raise error
+
+        monkeypatch.setattr(info, 'run', fail)
+        assert main(['info', 'krang']) == 2
+        assert one_error_line(capsys).startswith(line)
+
+
+NUMBERS = ('nan', 'inf', '-inf', '1e400', '1e300', '-1', 'abc', '')
+INVALID = (
+    *(['excite', 'planar_2r', '--tries', '1', option, x] for x in NUMBERS for option in OPTIONS),
+    *(['excite', 'planar_2r', '--tries', '1', '--lock', f'joint_1={x}'] for x in ('abc', '')),
+    ['excite', 'planar_2r', '--duration', '1e9'],
+    ['excite', 'planar_2r', '--rate', '1e12'],
+    ['excite', 'planar_2r', '--harmonics', '1000'],
+    *([command, 'planar_2r', '--duration', x] for x in NUMBERS[:4] for command in ('demo',)),
+    *(['send', name, '--timeout', '0.1'] for name in ('nosuch.csv', '/', '', 'm.txt', '/dev/null')),
+    *(
+        [command, name, '--robot', 'planar_2r']
+        for name in ('', '/', 'nosuch', '/dev/null')
+        for command in BAGS
+    ),
+    *([command, name] for name in ('', '/', '.', '/dev/null', '<robot') for command in ('info', 'derive')),
+    ['sim', 'planar_2r', '--engine', 'pinocchio', '--ros-args', '--params-file', 'nosuch.yaml'],
+    ['record', '--out', '/nowhere/bag'],
+)
+
+
+def status_of(arguments):
+    try:
+        return main(arguments)
+    except SystemExit as ended:  # of a node
+        return ended.code
+
+
+@pytest.mark.parametrize('arguments', INVALID, ids=' '.join)
+def test_invalid_numbers_and_files_are_one_line_and_status_two(arguments, tmp_path, monkeypatch, capfd):
+    monkeypatch.chdir(tmp_path)
+    assert status_of(arguments) == 2
+    out, error = capfd.readouterr()
+    assert 'internal error' not in error
+    assert error.splitlines()[-1].startswith('krang: ')
+    assert error.count('\n') == 1
+    assert out == ''
 
 
 def test_a_closed_pipe_is_no_error():

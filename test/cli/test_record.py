@@ -4,8 +4,8 @@ import pytest
 
 from krang_dynamics.cli.main import main
 
-pytest.importorskip('rclpy')
-pytest.importorskip('rosbags')
+pytest.importorskip('rclpy', reason='rclpy is not installed')
+pytest.importorskip('rosbags', reason='rosbags is not installed')
 
 
 def test_an_existing_bag_is_kept_and_a_missing_folder_is_named(tmp_path, capsys):

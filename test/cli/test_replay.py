@@ -6,7 +6,7 @@ from bags.bagging import record_model
 import krang_dynamics as kd
 from krang_dynamics.cli.main import main
 
-pytest.importorskip('rosbags')
+pytest.importorskip('rosbags', reason='rosbags is not installed')
 
 
 @pytest.fixture(scope='module')
@@ -26,7 +26,10 @@ def test_the_output_is_a_new_bag(bag, tmp_path, capsys):
 @pytest.mark.parametrize(
     ('arguments', 'words'),
     [
-        ([], '--robot is missing'),
+        ([], 'has no ~/state that names the robot; give --robot'),
+        (['--robot', 'planar_2r', '--out', '/no_such_folder/bag'], 'its folder does not exist'),
+        (['--robot', 'planar_2r', '--enable-at', 'nan'], '--enable-at is nan s; it must be within'),
+        (['--robot', 'planar_2r', '--enable-at', '1e300'], '--enable-at is 1e+300 s'),
         (['--robot', 'planar_2r', '--param', 'damping'], 'write NAME=VALUE'),
         (['--robot', 'planar_2r', '--out', '{bag}', '--force'], 'is the recording itself'),
     ],
@@ -39,6 +42,6 @@ def test_errors_are_one_line_and_status_two(arguments, words, bag, capsys):
 
 
 def test_a_live_replay_needs_a_positive_rate(bag, capsys):
-    pytest.importorskip('rclpy')
+    pytest.importorskip('rclpy', reason='rclpy is not installed')
     assert main(['replay', bag, '--live', '--rate', '0']) == 2
     assert '--rate is 0.0' in capsys.readouterr().err

@@ -4,8 +4,8 @@ import pytest
 
 import krang_dynamics as kd
 
-pytest.importorskip('casadi')
-pytest.importorskip('sympy')
+pytest.importorskip('casadi', reason='casadi is not installed')
+pytest.importorskip('sympy', reason='sympy is not installed')
 
 
 def test_frames_have_symbols_or_the_numbers_of_the_urdf():

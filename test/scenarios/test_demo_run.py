@@ -27,7 +27,7 @@ def play(monkeypatch, tmp_path):
 
 
 def test_all_criteria_met_is_status_zero_with_all_files(play, tmp_path, capsys):
-    pytest.importorskip('rosbags')
+    pytest.importorskip('rosbags', reason='rosbags is not installed')
     play()
     assert run_demo(DemoOptions('planar_2r', animation='a.gif', bag='bag')) == 0
     out = capsys.readouterr().out

@@ -9,7 +9,6 @@ from scenarios.ideal_record import ideal
 import krang_dynamics as kd
 from krang_dynamics.control.controller import TorqueController
 from krang_dynamics.control.settings import Settings
-from krang_dynamics.errors import UnknownNameError
 from krang_dynamics.scenarios.demo_record import TopicLog
 from krang_dynamics.scenarios.demonstrations import FORCE, PUSH, scenario_of
 
@@ -69,12 +68,6 @@ def test_every_part_ends_within_the_scenario(demonstration, name):
     assert scenario.criteria
     assert all(0 < criterion.end <= scenario.duration for criterion in scenario.criteria)
     assert len({criterion.name for criterion in scenario.criteria}) == len(scenario.criteria)
-
-
-def test_a_robot_without_a_scenario_is_named():
-    robot = kd.load_robot('planar_2r', name='robbie')
-    with pytest.raises(UnknownNameError, match=r"'robbie'.*krang"):
-        scenario_of(robot)
 
 
 # -- arms ----------------------------------------------------------------------------------------------

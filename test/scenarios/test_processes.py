@@ -59,7 +59,7 @@ def test_a_child_whose_parent_has_ended_already_ends_at_once():
 
 
 def test_a_node_that_ends_is_reported_with_its_last_line():
-    pytest.importorskip('rclpy')
+    pytest.importorskip('rclpy', reason='rclpy is not installed')
     with Processes() as processes:
         processes.start('simulator', {'robot': 'nobody'})
         deadline = time.monotonic() + LONGEST
