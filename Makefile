@@ -36,9 +36,9 @@ $(VENV)/.installed: setup.py
 	$(BIN)/python -m pip install --quiet --editable '.[$(EXTRAS)]' $(PINS)
 	@touch $@
 
-# The fast half: run it before every commit.
+# The fast tests: run them before every commit.
 check: lint
-	$(PYTEST) $(IN_PARALLEL) -m 'not processes and not long'
+	$(PYTEST) $(IN_PARALLEL) -m 'not slow and not processes and not long'
 
 # Tests with processes measure tenths of a second. They run alone, and one that fails on a stalled machine
 # is run a second time.

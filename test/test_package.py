@@ -37,6 +37,7 @@ def test_colcon_recognises_an_ament_python_package(workspace):
     )
 
 
+@pytest.mark.slow
 def test_colcon_installs_every_executable_and_file_and_they_work(workspace):
     built = run('colcon', 'build', cwd=workspace)
     assert built.returncode == 0, built.stdout + built.stderr

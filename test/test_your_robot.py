@@ -62,7 +62,7 @@ def test_the_arm_floats(folder, monkeypatch, capsys):
     assert 0.01 < float(motion) < 1.5
 
 
-@pytest.mark.processes
+@pytest.mark.slow
 def test_the_demonstrations_meet_their_criteria(folder):
     pytest.importorskip('rclpy', reason='rclpy is not installed; source a ROS 2 installation')
     table = run(DEMO, folder)

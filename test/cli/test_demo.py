@@ -86,7 +86,7 @@ def demo(tmp_path):
         each.process.stderr.close()
 
 
-@pytest.mark.processes
+@pytest.mark.slow
 def test_it_overwrites_files_only_by_force_and_leaves_no_process(demo, tmp_path, monkeypatch, capsys):
     from krang_dynamics.bags.io.reader import Bag
 
@@ -125,7 +125,7 @@ def test_it_overwrites_files_only_by_force_and_leaves_no_process(demo, tmp_path,
     assert capsys.readouterr().err == 'krang: bag exists already; choose another name, or add --force\n'
 
 
-@pytest.mark.processes
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ('number', 'prefix'),
     [(signal.SIGINT, ('sh', '-c', 'trap "" INT; exec "$0" "$@"')), (signal.SIGTERM, ())],
@@ -142,7 +142,7 @@ def test_a_signal_ends_it_cleanly(demo, number, prefix):
     assert interrupted.running() == []
 
 
-@pytest.mark.processes
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != 'linux', reason='PR_SET_PDEATHSIG is a feature of Linux')
 def test_its_nodes_end_when_it_is_killed(demo):
     killed = demo('planar_2r', '--engine', 'pinocchio', '--duration', '1000')
