@@ -112,7 +112,7 @@ def test_the_file_reaches_all_nodes_and_overrides_what_is_no_argument(ros, tmp_p
     assert value(nodes['torque_controller'], 'auto_enable') is False
     assert value(nodes['torque_guard'], 'limits.effort') == 7.0
     assert value(nodes['simulator'], 'faults.lost') == 0.1
-    assert value(nodes['simulator'], 'engine') == 'mujoco'
+    assert value(nodes['simulator'], 'engine') == 'auto'
 
 
 # -- running -------------------------------------------------------------------------------------------
