@@ -51,6 +51,7 @@ from .ros.transforms import Transforms
 
 CHECK_PUBLISHERS = 0.1  # period of the search for other publishers [s]
 HAND_OVER_TIME = 0.3  # in which the guard must take over a stop [s]
+LONG_WAIT = 3.0  # of auto_enable, after which its reason is logged [s]
 
 
 class TorqueControllerNode(NodeBase, LifecycleNode):
@@ -131,6 +132,7 @@ class TorqueControllerNode(NodeBase, LifecycleNode):
         super().on_activate(state)
         self._collected_garbage = freeze_garbage()
         self.session.activate()
+        self._waiting_since = monotonic()
         self._publish_state('activate')
         return DONE
 
@@ -450,9 +452,10 @@ class TorqueControllerNode(NodeBase, LifecycleNode):
         if self._session is None:
             return
         now = self.now()
+        self._check_guard()
         if self._session.is_enable_pending:
             self._check_publishers()
-        self._check_guard()
+            self._report_waiting()
         self._take_prepared()
         outputs = self._session.watch(now, self.clock_now)
         if outputs is not None:
@@ -462,6 +465,15 @@ class TorqueControllerNode(NodeBase, LifecycleNode):
             self._check_publishers()
         self._write_flight(whole=not self._session.is_sending)
 
+    def _report_waiting(self) -> None:
+        """What auto_enable waits for, if it takes long."""
+        missing = self.session.missing(self.clock_now)
+        if not missing:
+            self._waiting_since = monotonic()
+        elif monotonic() - self._waiting_since > LONG_WAIT:
+            self._waiting_since = monotonic()
+            self.get_logger().warning(f'waiting to enable: {missing}')
+
     def _check_guard(self) -> None:
         if self._guard is not None:
             self.session.guard_problem = self._guard.problem(monotonic())
@@ -469,6 +481,7 @@ class TorqueControllerNode(NodeBase, LifecycleNode):
     def _check_publishers(self) -> None:
         """Look for other publishers of commands and of states, and for unknown joints."""
         self.session.other_publisher = self.count_publishers(self._topics.command_topic) > 1
+        self.session.is_received = self._topics.is_received
         publishers = self.count_publishers(self._state_topic)
         if publishers > 1 and publishers != self._state_publishers:
             self.get_logger().warning(

@@ -251,8 +251,10 @@ class TorqueGuardNode(NodeBase, Node):
     def _beat(self) -> None:
         """~/heartbeat: the mode, and why commands are not relayed."""
         self._beat_at = self.steady
-        text = heartbeat(self._mode(self._guard.mode), self._guard.obstacle(self._stepped_at))
-        self._heartbeat.publish(String(data=text))
+        obstacle = self._guard.obstacle(self._stepped_at)
+        if not (obstacle or self._guard.is_sending or self._publisher.get_subscription_count()):
+            obstacle = f'no driver subscribes to {self._publisher.topic_name}'
+        self._heartbeat.publish(String(data=heartbeat(self._mode(self._guard.mode), obstacle)))
 
     # -- reports ---------------------------------------------------------------------------------------
 

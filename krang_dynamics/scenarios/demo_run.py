@@ -79,6 +79,7 @@ def _play(robot: Robot, scenario: Scenario, options: DemoOptions) -> tuple[DemoR
     shared = {'robot': options.robot, 'stop.policy': 'zero', **scenario.shared}
     controller = {
         'terms': list(scenario.terms), 'auto_enable': True, 'publish_terms': True, 'use_sim_time': True,
+        'guard': 'torque_guard', 'flight_recorder': '',
     }  # fmt: skip
     simulator = {'engine': options.engine, 'publish_clock': True}
     with Processes() as processes:
@@ -90,13 +91,14 @@ def _play(robot: Robot, scenario: Scenario, options: DemoOptions) -> tuple[DemoR
         if options.bag is not None:
             operator.record_inputs()
         try:
-            operator.wait_for_robot()
-            operator.activate_controller()
+            print('starting simulator, controller and guard', file=sys.stderr, flush=True)
+            operator.start()
             scenario.play(operator, duration, _Progress(duration))
             return record_of(robot, scenario.terms, operator), list(operator.messages())
-        except KrangError:
-            print(processes.log('torque_controller'), end='', file=sys.stderr)
-            raise
+        except KrangError as error:
+            log = Path(_picture(robot, options)).with_suffix('.log')
+            processes.write_logs(log)
+            raise KrangError(f'{error}; the log of the nodes is {log}') from None
         finally:
             operator.close()
 
@@ -104,7 +106,7 @@ def _play(robot: Robot, scenario: Scenario, options: DemoOptions) -> tuple[DemoR
 def _write_files(
     robot: Robot, scenario: Scenario, record: DemoRecord, messages: Iterable[Message], options: DemoOptions
 ) -> None:
-    picture = options.picture or f'krang_demo_{robot.name}.png'
+    picture = _picture(robot, options)
     paint(robot, record, scenario.error(record), picture)
     print(f'picture: {picture}')
     if options.animation is not None:
@@ -114,6 +116,10 @@ def _write_files(
     if options.bag is not None:
         _write_bag(options.bag, messages)
         print(f'bag: {options.bag}')
+
+
+def _picture(robot: Robot, options: DemoOptions) -> str:
+    return options.picture or f'krang_demo_{robot.name}.png'
 
 
 class _Progress:

@@ -80,6 +80,11 @@ class Processes:
                 return f'{node} ended with status {process.returncode}: {lines[-1]}'
         return None
 
+    def write_logs(self, file: Path) -> None:
+        """Write the output of all nodes to a file."""
+        parts = [f'# {node}\n{self.log(node)}' for node, _ in self._running]
+        file.write_text('\n'.join(parts), encoding='utf-8')
+
     def log(self, node: str) -> str:
         """The output of a node so far."""
         return self._log(node).read_text(errors='replace')

@@ -841,6 +841,18 @@ def test_a_reason_not_to_relay_is_known_to_the_controller():
     assert line.guard.obstacle(line.time) == 'the guard is ending'
 
 
+def test_a_guard_without_states_or_clock_is_not_ready():
+    line = Line()
+    guard = line.guard
+    assert guard.obstacle(0.0) == 'no joint states yet'
+    guard.step(GuardInputs(1.0, 0.0))
+    assert '/clock' in guard.obstacle(1.0)
+    guard.step(GuardInputs(1.0, 1.0))
+    assert guard.obstacle(1.0).endswith('was never received')
+    line.step()
+    assert guard.obstacle(line.time) == ''
+
+
 # -- how it stops --------------------------------------------------------------------------------------
 
 
