@@ -32,7 +32,8 @@ def paint(
     FigureCanvasAgg(figure)
     verdict, colour = _verdict(results)
     figure.suptitle(f'{robot.name}: {verdict}', color=colour)
-    left, right = figure.subfigures(1, 2)
+    halves: Any = figure.subfigures(1, 2)
+    left, right = halves
     thin = slice(None, None, max(1, len(record.times) // MOST_POINTS))
     times, errors = record.times[thin], unwrapped(robot, scenario.error(record))[thin]
     panels = [
