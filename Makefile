@@ -75,8 +75,8 @@ demo: $(VENV)/.demo
 	$(BIN)/krang demo krang --force
 
 pictures: setup
-	$(BIN)/krang demo krang --duration 6.5 --force \
-	    --animate docs/pictures/krang.gif --picture docs/pictures/krang_demo.png
+	$(BIN)/krang demo krang --force --picture docs/pictures/krang_demo.png
+	$(BIN)/krang demo krang --duration 6.5 --force --picture $(VENV)/krang.png --animate docs/pictures/krang.gif
 
 bench: setup
 	$(BIN)/krang bench model

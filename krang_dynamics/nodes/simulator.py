@@ -117,6 +117,7 @@ class SimulatorNode(NodeBase, Node):
                 self.get_logger().warning(f'the controller cannot hold the robot: {problem}')
         else:
             self._robot.start_at(array('start', values['start'], (robot.nv,)))
+        self._robot.hold()  # until the first command
         # Simulated time starts at 1 s, because 0 means "not set"; real time is that of the node's clock.
         self._epoch = 1.0 if values['publish_clock'] else None
         self._commanded_at = 0.0  # simulated time of the last command [s]

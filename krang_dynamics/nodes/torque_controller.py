@@ -77,6 +77,10 @@ class TorqueControllerNode(NodeBase, LifecycleNode):
         self.create_service(Trigger, '~/clear_fault', self._on_clear_fault)
         self.create_service(Trigger, '~/release', self._on_release)
         self.begin_watch(PERIOD / 2)
+        if self.ros_parameters.values['auto_activate']:
+            if self.trigger_configure() is not DONE:
+                raise KrangError('the controller could not be configured; see the error above')
+            self.trigger_activate()
 
     @property
     def is_sending(self) -> bool:

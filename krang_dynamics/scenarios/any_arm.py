@@ -51,6 +51,7 @@ def any_arm(robot: Robot) -> Scenario:
         ],
         controller={'gains.bandwidth': BANDWIDTH},
         simulator={'rate': RATE},
+        phases=[(0.0, 'hold'), (MOVE, 'move'), (pushed, 'push')],
     )
 
 

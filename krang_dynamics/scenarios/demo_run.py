@@ -55,7 +55,7 @@ def run_demo(options: DemoOptions) -> int:
         if skipped:
             print(f'{skipped} more in the whole scenario of {scenario.duration:g} s')
         print(f'{record.times[-1]:.1f} s simulated by {options.engine} in {monotonic() - start:.0f} s')
-        _write_files(robot, scenario, record, messages, options)
+        _write_files(robot, scenario, record, results, messages, options)
     return 0 if all(result.passed for result in results) else 1
 
 
@@ -104,10 +104,15 @@ def _play(robot: Robot, scenario: Scenario, options: DemoOptions) -> tuple[DemoR
 
 
 def _write_files(
-    robot: Robot, scenario: Scenario, record: DemoRecord, messages: Iterable[Message], options: DemoOptions
+    robot: Robot,
+    scenario: Scenario,
+    record: DemoRecord,
+    results: list[Result],
+    messages: Iterable[Message],
+    options: DemoOptions,
 ) -> None:
     picture = _picture(robot, options)
-    paint(robot, record, scenario.error(record), picture)
+    paint(robot, scenario, record, results, picture)
     print(f'picture: {picture}')
     if options.animation is not None:
         print('writing the animation', file=sys.stderr, flush=True)

@@ -87,6 +87,7 @@ def krang(robot: Robot) -> Scenario:
         },
         simulator={'rate': RATE},
         shared={'wheels_locked': True},
+        phases=[(0.0, 'hold'), (MOVE, 'move'), (PUSH, 'push'), (LEAN, 'lean')],
     )
 
 
@@ -141,6 +142,10 @@ def otbot(robot: Robot) -> Scenario:
         events,
         criteria,
         simulator={'rate': RATE},
+        phases=[
+            (start, 'eight'),
+            *((start + begin, f'{np.hypot(*force):.0f} N') for force, begin, _ in PUSHES),
+        ],
         error=lambda record: followed * record.error,
     )
 
@@ -170,6 +175,7 @@ def pendubot(robot: Robot) -> Scenario:
         ],
         controller={'ramp_time': 0.0},
         simulator={'start': [0.0, np.pi]},
+        phases=[(0.0, 'swing up'), (tap, 'tap')],
         error=lambda record: _wrapped(-record.q),
     )
 
@@ -201,6 +207,7 @@ def arm(robot: Robot) -> Scenario:
             ),
             Criterion('move: worst joint, RMS', lambda r: rms(r.between(start, end).error), 1e-3, 'rad', end),
         ],
+        phases=[(0.0, 'hold'), (start, 'move')],
     )
 
 

@@ -1,6 +1,6 @@
 """A scenario: timed events on a running robot, and criteria for the result."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -55,6 +55,7 @@ class Scenario:
     controller: dict[str, Any] = field(default_factory=dict)  # parameters of one node
     simulator: dict[str, Any] = field(default_factory=dict)
     shared: dict[str, Any] = field(default_factory=dict)  # parameters of these two and of the guard
+    phases: Sequence[tuple[float, str]] = ()  # start [s] and name, for the picture
     # Control error of each joint [rad, m], NaN where a joint is not controlled.
     error: Callable[[DemoRecord], Array] = lambda record: record.error
 

@@ -1,6 +1,7 @@
 """simulation.launch.py: which processes it starts, with which parameters, and that the robot is held."""
 
 import os
+import re
 from pathlib import Path
 
 import numpy as np
@@ -148,8 +149,10 @@ def test_description_frames_and_rviz_are_there_where_they_are_installed(ros, tmp
 
 
 @needs_launch
-@pytest.mark.parametrize('guard', ['true', 'false'])
-def test_the_simulated_robot_is_held_and_control_c_leaves_nothing_behind(ros, environment, guard):
+@pytest.mark.parametrize(
+    ('guard', 'lock_step'), [('true', 'true'), ('true', 'false'), ('false', 'true'), ('false', 'false')]
+)
+def test_the_simulated_robot_is_held_and_control_c_leaves_nothing_behind(ros, environment, guard, lock_step):
     robot = kd.load_robot('planar_2r')
     states = Topic(ros, JointState, '/lab/joint_states', SENSORS)
     clock = Topic(ros, Clock, '/clock', SENSORS)
@@ -164,12 +167,18 @@ def test_the_simulated_robot_is_held_and_control_c_leaves_nothing_behind(ros, en
         engine='pinocchio',
         terms='gravity',
         guard=guard,
+        lock_step=lock_step,
     )
-    launched.until(lambda: clock.last and clock.last.message.clock.sec >= 3, 'two simulated seconds')
+    launched.until(lambda: commands.last, 'the first command')
+    begin = clock.last.message.clock.sec
+    launched.until(lambda: clock.last.message.clock.sec > begin + 2, 'two simulated seconds')
     np.testing.assert_allclose(states.last.message.position, robot.home, atol=1e-3)
     np.testing.assert_allclose(commands.last.message.data, robot.gravity_torque(robot.home), rtol=1e-3)
     launched.control_c()
     assert launched.status() == 0
+    assert not re.search(r'\bfault', launched.log)
+    assert 'waiting to enable' not in launched.log
+    assert not list(ros.folder.glob('flights/*'))
 
 
 @needs_launch
