@@ -76,7 +76,7 @@ def test_the_last_to_start_completes_the_line():
 
 
 def test_control_c_of_krang_sim_is_quiet(tmp_path):
-    file = tmp_path / 'log'
+    file = tmp_path / 'output.txt'
     with file.open('w') as log:
         process = subprocess.Popen(
             [KRANG, 'sim', 'planar_2r', '--control', 'gravity'],
