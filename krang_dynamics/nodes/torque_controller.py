@@ -51,7 +51,7 @@ from .ros.transforms import Transforms
 
 CHECK_PUBLISHERS = 0.1  # period of the search for other publishers [s]
 HAND_OVER_TIME = 0.3  # in which the guard must take over a stop [s]
-LONG_WAIT = 3.0  # of auto_enable, after which its reason is logged [s]
+LONG_WAIT = 2.0  # of auto_enable, after which its reason is logged [s]
 
 
 class TorqueControllerNode(NodeBase, LifecycleNode):

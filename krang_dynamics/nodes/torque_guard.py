@@ -239,7 +239,8 @@ class TorqueGuardNode(NodeBase, Node):
     def watch(self) -> None:
         """Step if no message has caused one, to detect timeouts; check the publishers."""
         now = self.now()
-        if now - self._stepped_at >= PERIOD:
+        # In lock step, simulated time stands still until the first command, which needs a guard with a state.
+        if now - self._stepped_at >= PERIOD or not self.is_sending:
             self._step()
         if abs(now - self._checked_publishers_at) >= CHECK_PUBLISHERS:
             self._checked_publishers_at = now

@@ -1,5 +1,6 @@
 """Runs a demonstration: simulator, controller and guard as processes, a scenario, a table, a plot."""
 
+import re
 import signal
 import sys
 from collections.abc import Iterable
@@ -98,7 +99,9 @@ def _play(robot: Robot, scenario: Scenario, options: DemoOptions) -> tuple[DemoR
         except KrangError as error:
             log = Path(_picture(robot, options)).with_suffix('.log')
             processes.write_logs(log)
-            raise KrangError(f'{error}; the log of the nodes is {log}') from None
+            waiting = re.findall(r'waiting to enable: .*', processes.log('torque_controller'))
+            why = f' ({waiting[-1]})' if waiting and not operator.now else ''
+            raise KrangError(f'{error}{why}; the log of the nodes is {log}') from None
         finally:
             operator.close()
 
