@@ -81,6 +81,7 @@ def test_package_xml_and_setup_py_agree():
     assert listed.stdout.split()[-1] == kd.__version__
 
 
+@pytest.mark.slow
 def test_the_makefile_runs_pytest_beside_plugins_for_an_older_pytest(tmp_path):
     (tmp_path / 'old_plugin.py').write_text('def pytest_pycollect_makemodule(path, parent):\n    pass\n')
     info = tmp_path / 'old_plugin-1.0.dist-info'
