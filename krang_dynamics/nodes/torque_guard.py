@@ -132,7 +132,7 @@ class TorqueGuardNode(NodeBase, Node):
         try:
             is_complete = self._collector.take_sample(self._reader.read(data, self.arrival(stamp_of(data))))
         except Exception as error:  # of any kind, from any bytes
-            self.warn_of_refusal(f'joint_states: {error}')
+            self.warn_of_refusal(str(error) if isinstance(error, KrangError) else f'joint_states: {error}')
             return
         # While relaying, commands cause the steps; in a stop of the guard's own, states do.
         if is_complete and self._guard.safety.is_sending:
