@@ -173,7 +173,7 @@ class TorqueController:
                 self._check_faults(inputs, late or stale or self.state.problem or jump)
             if stale is None:
                 torque = self._evaluate(inputs, stamped is not None, terms)
-                stop = self.state.stop_state()
+                stop = self.state.stop_state(self.limits)
                 self._is_blind = False
         except Exception as error:  # never throws into the loop: it ends in the stop policy
             self.safety.trip(inputs.time, Fault('exception', f'{type(error).__name__}: {error}'))

@@ -3,7 +3,7 @@
 import numpy as np
 import pinocchio as pin
 
-from ..arrays import Array
+from ..arrays import Array, Indices
 from ..robot.model import Robot
 
 ALIGNED = pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
@@ -29,6 +29,20 @@ class Dynamics:
         self._q = np.zeros(self._model.nq)
         self._coriolis = coriolis
         self._frames = {name: self._model.getFrameId(name, pin.FrameType.BODY) for name in robot.frames}
+        self._bodies, self._points = self._far_points()
+
+    def _far_points(self) -> tuple[Indices, Array]:
+        """Points that show how fast a robot moves, by joint and in its frame [m].
+
+        Origins of all frames, and the far ends of uniform links: twice as far as the centres of mass.
+        """
+        model = self._model
+        frames = [model.frames[i] for i in self._frames.values()]
+        bodies = range(1, model.njoints)
+        joints = [frame.parentJoint for frame in frames] + list(bodies)
+        points = [frame.placement.translation for frame in frames]
+        points += [2 * model.inertias[i].lever if model.inertias[i].mass > 0 else np.zeros(3) for i in bodies]
+        return np.array(joints, dtype=np.intp), np.array(points)
 
     def set_gravity(self, gravity: Array) -> None:
         """Set gravity [m/s2] in the root link's axes."""
@@ -51,10 +65,11 @@ class Dynamics:
         self.gravity = fold.force(data.g).copy()
 
     def point_speed(self, v: Array) -> float:
-        """Largest speed [m/s] of any frame's origin if the joints moved at v [rad/s] in the present pose."""
+        """Largest speed [m/s] of any point if the joints moved at v [rad/s] in the present pose."""
         model, data = self._model, self._point_data
         pin.forwardKinematics(model, data, self._q, self._map.velocity(v))
-        speeds = [pin.getFrameVelocity(model, data, frame, ALIGNED).linear for frame in self._frames.values()]
+        motions = np.array([motion.vector for motion in data.v])[self._bodies]
+        speeds = motions[:, :3] + np.cross(motions[:, 3:], self._points)
         return float(np.sqrt(np.square(speeds).sum(axis=1).max()))
 
     def gravity_stiffness(self) -> Array:

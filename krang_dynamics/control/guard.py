@@ -172,7 +172,7 @@ class Guard:
             self._check.advance(now, self._buffer.v, self.settings.state_timeout)
             if stale is None:
                 self.state.dynamics.update(self._buffer.q, self._buffer.v)
-                stop = self.state.stop_state()
+                stop = self.state.stop_state(self.limits)
                 self._is_blind = False
             command = self._take_commands(inputs, stale, refused)
             self._check_silence(now)

@@ -5,6 +5,7 @@ import pytest
 from harness import PERIOD, Harness
 
 from krang_dynamics.safety.modes import Mode
+from krang_dynamics.safety.stop_policies import StopState
 
 ROUNDING = 1e-9  # N m
 
@@ -263,3 +264,20 @@ def test_release_brings_the_torque_to_zero_at_the_stop_rate_in_any_mode(before):
     assert not path[-1].any()
     assert loop.outputs.torque is None
     assert loop.outputs.mode is (Mode.FAULT if before == 'fault' else Mode.DISABLED)
+
+
+@pytest.mark.parametrize('policy', ['hold', 'lower'])
+def test_a_stop_whose_computation_fails_goes_on(monkeypatch, policy):
+    loop = Harness(stop_policy=policy).start()
+    held = loop.step(enable=False).torque
+
+    def fail(*arguments):
+        raise np.linalg.LinAlgError('singular')
+
+    monkeypatch.setattr(StopState, 'damping', fail)
+    outputs = loop.run(2.2)
+    assert outputs[0].fault.kind == 'stop'
+    path = np.array([held, *torques(outputs)])
+    assert (np.abs(np.diff(path, axis=0)) <= loop.controller.limits.stop_rate * PERIOD + ROUNDING).all()
+    assert outputs[500].torque.all()
+    assert outputs[-1].torque is None
