@@ -43,7 +43,7 @@ setup(
         *shared('urdf'),
     ],
     python_requires='>=3.10',
-    install_requires=['numpy', 'scipy', 'PyYAML'],
+    install_requires=['numpy', 'scipy', 'PyYAML', 'ruckig'],
     extras_require={
         'pinocchio': ['pin>=3.9'],
         'ros': wheels('jazzy'),

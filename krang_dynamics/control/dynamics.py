@@ -1,5 +1,7 @@
 """One Pinocchio pass per step; all terms use its results."""
 
+from collections.abc import Iterable
+
 import numpy as np
 import pinocchio as pin
 
@@ -91,3 +93,10 @@ class Dynamics:
         """Rotation to, and position in, the world [m]."""
         placement = pin.updateFramePlacement(self._model, self._data, self._frames[frame])
         return placement.rotation, placement.translation
+
+    def poses_at(self, q: Array, frames: Iterable[str]) -> list[tuple[Array, Array]]:
+        """Rotations and positions of frames in another pose q [rad]; the present pose stays."""
+        model, data = self._model, self._point_data
+        pin.forwardKinematics(model, data, self._map.position(q))
+        placements = [pin.updateFramePlacement(model, data, self._frames[name]) for name in frames]
+        return [(T.rotation, T.translation) for T in placements]

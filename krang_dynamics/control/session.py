@@ -9,6 +9,7 @@ from ..safety.joint_buffer import JointSamples, StateRate
 from .builder import within_urdf
 from .controller import Inputs, Outputs, TorqueController
 from .message_queue import RequestQueue, StateCollector
+from .reference.cartesian_target import PoseSample, TwistSample
 from .sensors import ImuSample, OdomSample
 from .settings import Settings
 from .terms.wrench import WrenchSample
@@ -89,6 +90,12 @@ class Session:
     def take_wrench(self, sample: WrenchSample) -> bool:
         """A wrench; its age counts from the step that takes it."""
         self._requests.take_wrench(sample)
+        return False
+
+    def take_target(self, sample: PoseSample | TwistSample) -> bool:
+        """The target pose or twist of a hand; its age counts from the step that takes it."""
+        if self.is_active:
+            self._requests.take_target(sample)
         return False
 
     def take_trajectory(self, message: Any, received: int = 0) -> bool:

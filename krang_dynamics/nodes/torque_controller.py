@@ -8,7 +8,7 @@ from time import monotonic, sleep, time_ns
 from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray
-from geometry_msgs.msg import WrenchStamped
+from geometry_msgs.msg import PoseStamped, TwistStamped, WrenchStamped
 from nav_msgs.msg import Odometry
 from rclpy.event_handler import SubscriptionEventCallbacks
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
@@ -213,6 +213,13 @@ class TorqueControllerNode(NodeBase, LifecycleNode):
         for frame in wrench.settings if wrench is not None else ():
             topic = f'wrench/{messages.topic_word(frame)}'
             yield self._subscription(WrenchStamped, topic, self._on_wrench(frame), qos.NEWEST)
+        targets = session.controller.targets
+        for frame in targets.frames if targets is not None else ():
+            word = messages.topic_word(frame)
+            on_pose = self._on_target(frame, messages.pose_sample)
+            yield self._subscription(PoseStamped, f'target_pose/{word}', on_pose, qos.NEWEST)
+            on_twist = self._on_target(frame, messages.twist_sample)
+            yield self._subscription(TwistStamped, f'target_twist/{word}', on_twist, qos.NEWEST)
         yield self._subscription(
             JointTrajectory, 'joint_trajectory', self._on_trajectory, qos.RELIABLE, raw=True
         )
@@ -322,6 +329,15 @@ class TorqueControllerNode(NodeBase, LifecycleNode):
             self.session.take_wrench(sample)
 
         return on_wrench
+
+    def _on_target(self, frame: str, sample_of: Callable[[str, Any, float], Any]) -> Any:
+        def on_target(message: Any, received: int) -> None:
+            sample = sample_of(frame, message, self.now())
+            if sample.frame_id not in self.session.controller.robot.frames:
+                sample = self._transforms.to_root(sample)
+            self.session.take_target(sample)
+
+        return on_target
 
     def _on_trajectory(self, data: bytes, received: int) -> None:
         if self._is_active:
