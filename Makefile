@@ -14,7 +14,7 @@ export PYTHONDONTWRITEBYTECODE :=
 # A sourced ROS 2 installation provides rclpy and Pinocchio, whose own dependencies are system packages.
 missing = $(shell $(PYTHON) -c 'import $(1)' 2>/dev/null || echo ,$(2))
 ROS ?= ros
-EXTRAS := test,docs,simulation,derivation,bags,viewer$(call missing,rclpy,$(ROS))$(call missing,pinocchio,pinocchio)
+EXTRAS := test,docs,simulation,derivation,bags,campaign,viewer$(call missing,rclpy,$(ROS))$(call missing,pinocchio,pinocchio)
 SITE := $(if $(ROS_DISTRO),--system-site-packages)
 
 PYTEST = $(BIN)/python -m pytest
