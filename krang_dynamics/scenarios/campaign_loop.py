@@ -19,7 +19,7 @@ from ..errors import KrangError
 from ..robot.model import Robot
 from ..safety.joint_buffer import JointSamples
 from ..safety.modes import Fault, Mode
-from .campaign_monitor import BEYOND, HELD, JUMP, STOPPED, UNSAFE, Bounds, Monitor, Node
+from .campaign_monitor import BEYOND, HELD, JUMP, STOPPED, UNSAFE, Monitor, Node, PromisedBounds
 from .campaign_plan import Conditions, Plan, motion_range
 from .campaign_robot import DisturbedRobot
 from .motions import JointMotion, smooth_step
@@ -73,7 +73,7 @@ class Loop:
         self.guard = Guard(robot, plan.guard)
         drivers = self.session.controller.drivers
         self.body = DisturbedRobot(robot, drivers, conditions, plan.duration)
-        bounds = Bounds.of(robot, drivers.names, plan.settings.state_timeout, plan.contact_force)
+        bounds = PromisedBounds.of(robot, drivers.names, plan.settings.state_timeout, plan.contact_force)
         self.monitor = Monitor(robot, self.body.true, bounds, self.body.commanded, self.period)
         self.fault: Fault | None = None  # the first one, of controller or guard
         self.fault_at = float('nan')

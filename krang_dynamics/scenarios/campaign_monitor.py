@@ -28,7 +28,7 @@ ROUNDING = 1e-6  # relative to the effort limit
 
 
 @dataclass(frozen=True)
-class Bounds:
+class PromisedBounds:
     """The promised numbers, over joint_names; `gain` [N m per unit] is that of every driver."""
 
     effort: Array  # [N m]
@@ -44,7 +44,9 @@ class Bounds:
     in_volts: bool
 
     @classmethod
-    def of(cls, robot: Robot, drivers: tuple[str, ...], timeout: float, contact_force: float) -> 'Bounds':
+    def of(
+        cls, robot: Robot, drivers: tuple[str, ...], timeout: float, contact_force: float
+    ) -> 'PromisedBounds':
         """The defaults of a robot, from its URDF and robot file."""
         joints = [robot.config.joints[name] for name in robot.joint_names]
         peak = np.array([robot.urdf.joints[name].effort for name in robot.joint_names])
@@ -97,7 +99,9 @@ class Node:
 class Monitor:
     """Gets everything that happens in a run, and keeps the first promise that is broken."""
 
-    def __init__(self, robot: Robot, true: Robot, bounds: Bounds, commanded: Array, period: float) -> None:
+    def __init__(
+        self, robot: Robot, true: Robot, bounds: PromisedBounds, commanded: Array, period: float
+    ) -> None:
         self.bounds, self.period = bounds, period
         self.controller, self.guard = Node('controller'), Node('guard')
         self.broken = ''  # the first broken promise
