@@ -51,6 +51,7 @@ setup(
         'derivation': ['casadi', 'sympy'],
         'simulation': ['mujoco'],
         'bags': ['rosbags', 'matplotlib'],
+        'campaign': ['dask[distributed]', 'matplotlib', 'pyarrow', 'rosbags'],
         'viewer': ['matplotlib', 'pillow'],
         'docs': ['furo', 'myst-parser', 'sphinx'],
         'test': [

@@ -33,7 +33,8 @@ def rod_robot(rods):
         parts.append(
             f'<link name="link_{i}"><inertial><origin xyz="0 0 {length / 2}"/><mass value="{mass}"/>'
             f'<inertia ixx="{inertia}" iyy="{inertia}" izz="{inertia / 50}" ixy="0" ixz="0" iyz="0"/>'
-            f'</inertial></link><joint name="joint_{i}" type="revolute"><parent link="{parent}"/><child link="link_{i}"/>'
+            f'</inertial></link><joint name="joint_{i}" type="revolute">'
+            f'<parent link="{parent}"/><child link="link_{i}"/>'
             f'<origin xyz="0 0 {end}"/><axis xyz="0 1 0"/>'
             f'<limit effort="{effort}" velocity="5" lower="-3.1" upper="3.1"/></joint>'
         )
