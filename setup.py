@@ -51,7 +51,7 @@ setup(
         'derivation': ['casadi', 'sympy'],
         'simulation': ['mujoco'],
         'bags': ['rosbags', 'matplotlib'],
-        'viewer': ['matplotlib', 'pillow'],
+        'viewer': ['matplotlib', 'pillow', 'pycollada', 'viser>=1.1,<1.2'],
         'docs': ['furo', 'myst-parser', 'sphinx'],
         'test': [
             'colcon-common-extensions',
@@ -62,6 +62,7 @@ setup(
             'pytest-rerunfailures',
             'pytest-xdist',
             'ruff',
+            'selenium',
             'setuptools<80',  # colcon runs setup.py install
             'types-PyYAML',
         ],
