@@ -38,6 +38,8 @@ class RobotWatch:
     Queues have a depth of one, so the middleware drops what would not be shown, and nothing converts it.
     """
 
+    is_live = True
+
     def __init__(self, robot: Robot, name: str | None = None, ros_args: Sequence[str] = ()) -> None:
         init(['--ros-args', *ros_args])
         self._watcher = rclpy.create_node('page')  # in no executor

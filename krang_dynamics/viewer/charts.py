@@ -1,7 +1,7 @@
 """Charts of the last ten seconds."""
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -104,7 +104,7 @@ class Charts:
         self._energy.draw(np.array([at for at, _ in known]), curves)
 
     def _draw_reports(self, now: float) -> None:
-        known = [(at - now, _latency(report)) for at, report in self._reports if now - at <= 3 * SPAN]
+        known = [(at - now, latency(report)) for at, report in self._reports if now - at <= 3 * SPAN]
         t = np.array([at for at, _ in known])
         values = np.array([x for _, x in known]).reshape(-1, 3)
         self._latency.draw(t, {'half below': values[:, 0], '99 % below': values[:, 1]})
@@ -127,8 +127,8 @@ class Chart:
         if self._plot.title != title:
             self._plot.title = title
 
-    def draw(self, t: Array, curves: Mapping[str, Array]) -> None:
-        """Show curves over t [s]; values that are not known are left out as zero."""
+    def draw(self, t: Array, curves: Mapping[str, Array], colours: Sequence[str] = ()) -> None:
+        """Show curves over t [s]; values that are not known are drawn as zero."""
         is_visible = bool(curves) and len(t) > 1
         if self._plot.visible != is_visible:
             self._plot.visible = is_visible
@@ -136,11 +136,10 @@ class Chart:
             return
         if list(curves) != self._names:
             self._names = list(curves)  # rarely: the browser makes a new chart
+            colours = colours or ((MEASURED, *SERIES) if len(curves) > 1 else SERIES)
             shown = [
                 {'label': name, 'stroke': colour, 'width': 1.5}
-                for name, colour in zip(
-                    curves, (MEASURED, *SERIES) if len(curves) > 1 else SERIES, strict=False
-                )
+                for name, colour in zip(curves, colours, strict=False)
             ]
             self._plot.series = ({'label': 's'}, *shown)
         self._plot.data = (t, *(np.nan_to_num(x) for x in curves.values()))
@@ -150,7 +149,7 @@ def _or_nan(values: Array | None, like: Array) -> Array:
     return np.full_like(like, np.nan) if values is None else values
 
 
-def _latency(report: Report) -> tuple[float, float, float]:
+def latency(report: Report) -> tuple[float, float, float]:
     """Upper bounds of half and of 99 % of the latencies [us], and the answered share [%]."""
     histogram = [
         entry.removeprefix('<').split(':')

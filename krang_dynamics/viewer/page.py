@@ -14,19 +14,22 @@ from ..robot.model import Robot
 from .access import Access, is_local, stored_token
 from .charts import Charts
 from .controls import Actions, Controls
+from .playback import ModelCharts, Playback, PlaybackControls, choose_joint
 from .scene import RobotScene
 from .web_server import start_server
 from .words import joints_html, legend_html, parameters_html, state_html, text_html
 
 PERIOD = 1 / 30  # of the scene [s]
 PER_CHART = 6  # frames between two drawings of charts and tables
+HINT = 'Charts appear while the controller sends torque. Terms and reference need publish_terms: true.'
 
 
-class Source(Protocol):
-    """Where the page gets its snapshots from."""
+class RobotSource(Actions, Protocol):
+    """A running robot: its snapshots, and what an operator can ask of it."""
 
     controller: str  # full name of the controller's node; empty while it is not known
     problem: str  # why there is none
+    is_live: bool  # running nodes, not a recording
 
     def poll(self) -> Snapshot: ...
 
@@ -38,11 +41,11 @@ class Page:
     _joints: Any
 
     def __init__(
-        self, robot: Robot, source: Source, actions: Actions | None, host: str, port: int, allow: bool
+        self, robot: Robot, source: RobotSource | Playback, host: str, port: int, allow: bool
     ) -> None:
         if not 0 <= port < 65536:
             raise InputError(f'--port is {port}; it must be within 0 .. 65535')
-        self._robot, self._source, self._actions = robot, source, actions
+        self._robot, self._source = robot, source
         token = stored_token() if allow or is_local(host) else None
         try:
             self.server = start_server(host, port, Access(host, token), f'{robot.name} · krang')
@@ -53,7 +56,7 @@ class Page:
         self._snapshot: Snapshot | None = None
         self._frame = 0
         self._parameters_of: NodeState | None = None
-        self._controls: dict[int, Controls] = {}
+        self._controls: dict[int, Callable[[Snapshot], None]] = {}  # by browser: how its controls follow
         with self.server.atomic():
             self.scene = RobotScene(self.server.scene, robot)
             self._look_at_robot()
@@ -84,12 +87,13 @@ class Page:
             if self._frame % PER_CHART == PER_CHART // 2:
                 self._charts.draw(limits)
         self._frame += 1
-        for controls in list(self._controls.values()):
-            controls.show(snapshot.controller)
+        for show in list(self._controls.values()):
+            show(snapshot)
 
     def _show_texts(self, snapshot: Snapshot, limits: Array) -> None:
+        source = self._source
         for handle, html in (
-            (self._state, state_html(snapshot, self._source.controller, self._source.problem)),
+            (self._state, state_html(snapshot, source.controller, source.problem, source.is_live)),
             (self._joints, joints_html(self._robot, snapshot, limits)),
             (self._legend, legend_html(snapshot.reference is not None, snapshot.controller is not None)),
         ):
@@ -122,6 +126,8 @@ class Page:
         panel = gui.add_panel()
         with panel.add_tab('Charts'):
             self._charts = Charts(gui, self._robot)
+            gui.add_html(text_html(HINT))
+        self._model = self._add_model(gui, panel)
         with panel.add_tab('Parameters'):
             self._parameters = gui.add_html(parameters_html(None))
         with panel.add_tab('Legend'):
@@ -133,11 +139,32 @@ class Page:
         if self.scene.problems:
             gui.add_html(text_html('Not shown:', *self.scene.problems), order=30)
 
+    def _add_model(self, gui: Any, panel: Any) -> ModelCharts | None:
+        """Measured against predicted torque, where the source is a recording."""
+        if not isinstance(self._source, Playback):
+            return None
+        with panel.add_tab('Model'):
+            if self._source.validation is None:
+                gui.add_html(text_html(self._source.model_problem))
+                return None
+            return ModelCharts(gui, self._source.validation)
+
     def _connect(self, client: Any) -> None:
         """An operator's browser; those of observers never get here, as nothing is received from them."""
         client.gui.set_panel_label(f'{self._robot.name} · operator')
-        if self._actions is not None:
-            self._controls[client.client_id] = Controls(client, self._robot, self._actions)
+        source, charts, joints = self._source, self._charts, self._robot.joint_names
+        if isinstance(source, Playback):
+            playback = PlaybackControls(client, source)
+            self._controls[client.client_id] = lambda snapshot: playback.show()
+            if self._model is not None and source.validation is not None:
+                choose_joint(client.gui, list(source.validation.joints), self._model.show, 'model of')
+        else:
+            controls = Controls(client, self._robot, source)
+            self._controls[client.client_id] = lambda snapshot: controls.show(snapshot.controller)
+        automatic = 'most loaded joint'
+        choose_joint(
+            client.gui, (automatic, *joints), lambda name: setattr(charts, 'joint', name), 'terms of'
+        )
 
     def _disconnect(self, client: Any) -> None:
         self._controls.pop(client.client_id, None)

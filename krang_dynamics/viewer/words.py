@@ -54,10 +54,10 @@ STYLE = (
 )
 
 
-def state_html(snapshot: Snapshot, controller: str, problem: str) -> str:
+def state_html(snapshot: Snapshot, controller: str, problem: str, is_live: bool = True) -> str:
     """Modes of controller and guard, faults with the next step, and diagnostics in words."""
     parts = []
-    if snapshot.age > OLD:
+    if snapshot.age > OLD and is_live:
         since = f'for {snapshot.age:.0f} s' if np.isfinite(snapshot.age) else 'so far'
         parts.append(
             _fault(f'No joint states {since}.', 'Check that the robot or its simulation is running.')
@@ -65,10 +65,13 @@ def state_html(snapshot: Snapshot, controller: str, problem: str) -> str:
     if problem:
         parts.append(_line(f'{problem[0].upper()}{problem[1:]}.'))
     if snapshot.controller is not None:
-        parts += _node('Controller', snapshot.controller, snapshot.reports.get(controller), controller)
+        report = snapshot.reports.get(controller)
+        parts += _node('Controller', snapshot.controller, report, controller, is_live)
     if snapshot.guard is not None:
         guard = f'{controller.rpartition("/")[0]}/torque_guard'
-        parts += _node('Guard', snapshot.guard, snapshot.reports.get(guard), guard)
+        parts += _node('Guard', snapshot.guard, snapshot.reports.get(guard), guard, is_live)
+    if not is_live:
+        parts.insert(0, _line(f'Recording, {snapshot.time:.1f} s'))
     return _html(*parts)
 
 
@@ -125,17 +128,17 @@ def text_html(*lines: str) -> str:
     return _html(*map(_line, lines))
 
 
-def _node(title: str, state: NodeState, report: Report | None, name: str) -> list[str]:
+def _node(title: str, state: NodeState, report: Report | None, name: str, is_live: bool) -> list[str]:
     colour = MODE_COLOURS.get(state.mode, colours.IDLE)
     parts = [_line_of(f'{title} <span class="mode" style="background:{colour}">{escape(state.mode)}</span>')]
-    if report is None:
+    if report is None and is_live:
         parts.append(
             _fault(f'{title}: no report any more.', 'Its process has ended or hangs: start it again.')
         )
     if state.fault is not None:
         step = NEXT_STEPS.get(state.fault.kind, 'Remove the cause.')
         parts.append(_fault(f'{title}: {state.fault}', f'{step} {WAYS_ON["fault"]}'))
-    elif title == 'Controller':
+    elif title == 'Controller' and is_live:
         parts.append(_line(WAYS_ON.get(state.mode, '').format(node=name)))
     if report is not None:
         parts += [_line(text) for text in _in_words(report.values)]
