@@ -12,6 +12,8 @@ from krang_dynamics.control.settings import Settings
 from krang_dynamics.safety.joint_buffer import JointSamples
 from krang_dynamics.safety.modes import Mode
 
+pytestmark = pytest.mark.slow
+
 FASTEST = 0.5  # m/s, that any point may have
 TOLERANCE = 1.05  # times the first speed, where the robot moves when the stop begins
 LONGEST = 120.0  # s, of a stop

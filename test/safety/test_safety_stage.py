@@ -99,6 +99,7 @@ def test_release_in_a_fault_keeps_the_fault():
     assert (loop.outputs.torque, loop.outputs.mode, loop.fault) == (None, Mode.FAULT, 'velocity')
 
 
+@pytest.mark.slow
 def test_a_held_robot_is_lowered_at_the_end_of_the_process():
     loop = Harness(stop_policy='hold').start()
     loop.step(lower=True)
@@ -118,6 +119,7 @@ def test_a_stop_that_does_not_end_fades_over_its_time():
     assert (loop.outputs.torque, loop.outputs.mode) == (None, Mode.DISABLED)
 
 
+@pytest.mark.slow
 def test_a_held_robot_is_enabled_without_a_jump():
     loop = Harness(stop_policy='hold').start()
     loop.step(enable=False)
@@ -130,6 +132,7 @@ def test_a_held_robot_is_enabled_without_a_jump():
 # -- faults --------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_an_emergency_stop_latches_until_released_and_cleared():
     loop = Harness().start()
     loop.step(emergency_stop=True)
@@ -175,6 +178,7 @@ def test_a_released_deadman_switch_stops_at_once():
     assert loop.fault == 'deadman'
 
 
+@pytest.mark.slow
 def test_a_deadman_switch_that_bounces_stays_stopped():
     loop = Harness(deadman_required=True)
     loop.step(enable=True, deadman=True)

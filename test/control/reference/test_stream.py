@@ -11,6 +11,7 @@ from krang_dynamics.control.reference.stream import SetPointProfile, StreamLimit
 NUMBER = st.floats(-3, 3)
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=60)
 @given(NUMBER, NUMBER, NUMBER, st.floats(0.1, 3), st.floats(0.1, 20))
 def test_a_profile_is_limited_continuous_and_ends_at_its_goal(p, v, goal, speed, acceleration):
