@@ -15,7 +15,7 @@ export PYTHONDONTWRITEBYTECODE :=
 missing = $(shell $(PYTHON) -c 'import $(1)' 2>/dev/null || echo ,$(2))
 ROS ?= ros
 NODES := simulation,viewer$(call missing,rclpy,$(ROS))$(call missing,pinocchio,pinocchio)
-EXTRAS := test,docs,derivation,bags,campaign,$(NODES)
+EXTRAS := test,docs,derivation,bags,campaign,page,$(NODES)
 SITE := $(if $(ROS_DISTRO),--system-site-packages)
 
 # The pytest plugins of a ROS 2 installation need an older pytest; only those of this list are loaded.
