@@ -18,7 +18,7 @@ from krang_dynamics.bags.io.writer import BagWriter
 
 HOUR, RATE = 3600, 1000  # s, Hz
 PERIOD = 20  # of the motion, which repeats [s]
-KRANG = 'from krang_dynamics.cli import command; command()'
+KRANG = 'from krang_dynamics.cli.main import command; command()'
 
 
 def run():
