@@ -78,11 +78,10 @@ pictures: setup
 	$(BIN)/krang demo krang --force --picture docs/pictures/krang_demo.png
 	$(BIN)/krang demo krang --duration 6.5 --force --picture $(VENV)/krang.png --animate docs/pictures/krang.gif
 
+# Ratios that are worse than the recorded ones are an error.
 bench: setup
-	$(BIN)/krang bench model
-	$(BIN)/krang bench tick
-	$(BIN)/krang bench node
-	$(BIN)/krang bench derivation
+	$(BIN)/krang bench model tick --compare bench/recorded.json
+	$(BIN)/krang bench peers startup node derivation
 
 # Pinocchio 3. Its wheels need these older libraries without declaring it.
 test-pinocchio-3:

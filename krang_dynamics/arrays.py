@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Sequence
+from math import hypot
 
 import numpy as np
 import numpy.typing as npt
@@ -45,6 +46,21 @@ def is_finite(x: Array) -> bool:
     return (0x7F not in high and 0xFF not in high) or bool(np.isfinite(x).all())
 
 
+def any_true(mask: Mask) -> bool:
+    """mask.any(), in a tenth of the time for the masks of a few joints."""
+    return 1 in mask.tobytes()
+
+
+def all_true(mask: Mask) -> bool:
+    """mask.all(), likewise."""
+    return 0 not in mask.tobytes()
+
+
+def norm(x: Array) -> float:
+    """Euclidean norm; no number of x is larger. NaN or infinite if a number is not finite."""
+    return hypot(*x.tolist())
+
+
 def joint_vector(what: str, value: object, names: Sequence[str], shape: tuple[int]) -> Array:
     """One finite number per joint of `names`, whose count is `shape`."""
     if (
@@ -69,6 +85,6 @@ def _numbers(shape: tuple[int, ...]) -> str:
 
 def short_way(angle: Array, continuous: Mask) -> Array:
     """Angles of continuous joints within [-pi, pi) [rad], other coordinates unchanged."""
-    if not continuous.any():
+    if not any_true(continuous):
         return angle
     return np.where(continuous, np.remainder(angle + np.pi, 2 * np.pi) - np.pi, angle)

@@ -66,7 +66,8 @@ class Inputs:
 
     def settings_after(self, present: Settings) -> Settings | None:
         """The settings after this change; None without a change."""
-        if all(x is None for x in (self.settings, self.limits, self.payloads, self.gravity)):
+        is_same = self.settings is None and self.limits is None
+        if is_same and self.payloads is None and self.gravity is None:
             return None
         new = present if self.settings is None else self.settings
         if self.limits is not None:

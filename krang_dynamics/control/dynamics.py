@@ -20,16 +20,19 @@ class Dynamics:
 
     def __init__(self, robot: Robot, coriolis: bool = False) -> None:
         self.robot = robot
-        self.A = np.zeros((robot.nv, robot.nv))  # [kg m2]
-        self.bias = np.zeros(robot.nv)  # C v + Q [N m]
         self.gravity = np.zeros(robot.nv)  # Q [N m]
-        self.C = np.zeros((robot.nv, robot.nv))  # only with `coriolis`
         self._map = robot.joint_map
         self._model = robot.model.copy()
         self._data = self._model.createData()
+        self.A = self._data.M  # [kg m2]
+        self.bias = self._data.nle  # C v + Q [N m]
+        self.C = self._data.C  # only with `coriolis`
+        self._is_in_order = robot.joint_map.is_identity  # then these are views of Pinocchio's own arrays
         self._point_data = self._model.createData()  # for what is not part of the pass
         self._q = np.zeros(self._model.nq)
         self._coriolis = coriolis
+        if not self._is_in_order:
+            self._fold()
         self._frames = {name: self._model.getFrameId(name, pin.FrameType.BODY) for name in robot.frames}
         self._bodies, self._points = self._far_points()
 
@@ -56,15 +59,22 @@ class Dynamics:
 
     def update(self, q: Array, v: Array) -> None:
         """Compute everything for q [rad] and v [rad/s]."""
-        model, data, fold = self._model, self._data, self._map
-        self._q = q = fold.position(q).copy()
-        v = fold.velocity(v)
+        model, data = self._model, self._data
+        self._q = q = self._map.position(q).copy()
+        v = self._map.velocity(v)
         if self._coriolis:
-            self.C = fold.matrix(pin.computeCoriolisMatrix(model, data, q, v))
+            pin.computeCoriolisMatrix(model, data, q, v)
         pin.computeAllTerms(model, data, q, v)
-        self.A = fold.matrix(data.M)
-        self.bias = fold.force(data.nle)
-        self.gravity = fold.force(data.g).copy()
+        if self._is_in_order:
+            self.gravity = data.g.copy()
+        else:
+            self._fold()
+
+    def _fold(self) -> None:
+        """From Pinocchio's joints to the robot's."""
+        fold, data = self._map, self._data
+        self.A, self.C = fold.matrix(data.M), fold.matrix(data.C)
+        self.bias, self.gravity = fold.force(data.nle), fold.force(data.g)
 
     def point_speed(self, v: Array) -> float:
         """Largest speed [m/s] of any point if the joints moved at v [rad/s] in the present pose."""

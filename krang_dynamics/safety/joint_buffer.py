@@ -130,7 +130,10 @@ class JointBuffer:
 
     def times(self) -> Array:
         """Time of each joint's newest sample [s]: its stamp, or its arrival without one."""
-        return np.full(len(self.q), self.newest) if self._whole is not None else self._times[2].copy()
+        times = self._times[2].copy()
+        if self._whole is not None:
+            times.fill(self.newest)
+        return times
 
     @property
     def is_stamped(self) -> bool:
