@@ -346,7 +346,7 @@ class TorqueControllerNode(NodeBase, LifecycleNode):
 
     def _on_heartbeat(self, message: Any, received: int) -> None:
         assert self._guard is not None
-        self._guard.take(message.data, monotonic())
+        self._guard.take(message.data, monotonic(), self.now())
 
     def _on_enable(self, request: Any, response: Any) -> Any:
         """~/enable: true begins the ramp, false runs the stop policy."""
@@ -480,7 +480,8 @@ class TorqueControllerNode(NodeBase, LifecycleNode):
 
     def _check_guard(self) -> None:
         if self._guard is not None:
-            self.session.guard_problem = self._guard.problem(monotonic())
+            now = self.now() if self.is_sending else None  # enable needs a guard that is alive at once
+            self.session.guard_problem = self._guard.problem(monotonic(), now)
 
     def _check_publishers(self) -> None:
         """Look for other publishers of commands and of states, and for unknown joints."""
