@@ -354,7 +354,7 @@ class TorqueControllerNode(NodeBase, LifecycleNode):
             response.success, response.message = not request.data, 'the node is not active; activate it first'
             return response
         self._check_publishers()
-        self._check_guard()
+        self._check_guard(self.now())
         outputs = self.session.enable(bool(request.data), self.now(), self.clock_now)
         self._publish(outputs, event='enable' if request.data else 'disable')
         response.success = self.session.controller.safety.is_driving == request.data
@@ -456,7 +456,7 @@ class TorqueControllerNode(NodeBase, LifecycleNode):
         if self._session is None:
             return
         now = self.now()
-        self._check_guard()
+        self._check_guard(now)
         if self._session.is_enable_pending:
             self._check_publishers()
             self._report_waiting()
@@ -478,10 +478,11 @@ class TorqueControllerNode(NodeBase, LifecycleNode):
             self._waiting_since = monotonic()
             self.get_logger().warning(f'waiting to enable: {missing}')
 
-    def _check_guard(self) -> None:
+    def _check_guard(self, now: float) -> None:
         if self._guard is not None:
-            now = self.now() if self.is_sending else None  # enable needs a guard that is alive at once
-            self.session.guard_problem = self._guard.problem(monotonic(), now)
+            # Enable needs a guard that is alive by the steady clock.
+            by_time = now if self.is_sending else None
+            self.session.guard_problem = self._guard.problem(monotonic(), by_time)
 
     def _check_publishers(self) -> None:
         """Look for other publishers of commands and of states, and for unknown joints."""
