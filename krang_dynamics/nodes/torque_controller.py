@@ -362,7 +362,7 @@ class TorqueControllerNode(NodeBase, LifecycleNode):
 
     def _on_heartbeat(self, message: Any, received: int) -> None:
         assert self._guard is not None
-        self._guard.take(message.data, monotonic())
+        self._guard.take(message.data, monotonic(), self.now())
 
     def _on_enable(self, request: Any, response: Any) -> Any:
         """~/enable: true begins the ramp, false runs the stop policy."""
@@ -370,7 +370,7 @@ class TorqueControllerNode(NodeBase, LifecycleNode):
             response.success, response.message = not request.data, 'the node is not active; activate it first'
             return response
         self._check_publishers()
-        self._check_guard()
+        self._check_guard(self.now())
         outputs = self.session.enable(bool(request.data), self.now(), self.clock_now)
         self._publish(outputs, event='enable' if request.data else 'disable')
         response.success = self.session.controller.safety.is_driving == request.data
@@ -472,7 +472,7 @@ class TorqueControllerNode(NodeBase, LifecycleNode):
         if self._session is None:
             return
         now = self.now()
-        self._check_guard()
+        self._check_guard(now)
         if self._session.is_enable_pending:
             self._check_publishers()
             self._report_waiting()
@@ -494,9 +494,11 @@ class TorqueControllerNode(NodeBase, LifecycleNode):
             self._waiting_since = monotonic()
             self.get_logger().warning(f'waiting to enable: {missing}')
 
-    def _check_guard(self) -> None:
+    def _check_guard(self, now: float) -> None:
         if self._guard is not None:
-            self.session.guard_problem = self._guard.problem(monotonic())
+            # Enable needs a guard that is alive by the steady clock.
+            by_time = now if self.is_sending else None
+            self.session.guard_problem = self._guard.problem(monotonic(), by_time)
 
     def _check_publishers(self) -> None:
         """Look for other publishers of commands and of states, and for unknown joints."""
