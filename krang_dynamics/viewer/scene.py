@@ -15,7 +15,7 @@ from ..errors import KrangError
 from ..robot.model import Robot
 from .solids import Solid, solids
 
-SAME = 1e-6  # change of a coordinate that is not sent to the browsers
+SAME = 1e-4  # smallest change of a coordinate that is sent to the browsers [m, 1]
 TINTS = 20  # steps of the colour between an unloaded and a fully loaded link
 GHOST = 0.25  # opacity of the reference
 TRAIL = 400  # points of a trail
