@@ -15,7 +15,7 @@ from selenium import webdriver
 from selenium.webdriver.common.by import By
 
 PICTURES = Path(__file__).parent / 'pictures'
-ROBOTS = {'krang': 9.0, 'otbot': 12.0, 'pendubot': 4.0, 'planar_2r': 4.0, 'anthropomorphic': 4.0}  # when [s]
+ROBOTS = {'krang': 2.5, 'otbot': 6.0, 'pendubot': 1.0, 'planar_2r': 1.5, 'anthropomorphic': 1.5}  # when [s]
 SIZE = (1280, 760)
 FADE = 6.0  # until the scene is fully visible with software rendering [s]
 FRAMES, FRAME_PERIOD = 60, 0.12  # of the animation [s]
@@ -59,7 +59,7 @@ def picture_of(browser, robot, folder):
         words = krang('demo', robot, '--picture', str(folder / 'x.png'), '--record', str(bag), '--force')
         demo = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
         for line in demo.stderr:
-            if (shown := re.search(r'simulated +([\d.]+)', line)) and float(shown[1]) >= ROBOTS[robot] / 2:
+            if (shown := re.search(r'simulated +([\d.]+)', line)) and float(shown[1]) >= ROBOTS[robot]:
                 break
         save(browser, f'page_{robot}')
         if robot == 'krang':

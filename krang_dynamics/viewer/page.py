@@ -1,6 +1,8 @@
 """The page: scene, charts, table and state, in any number of browsers."""
 
 from collections.abc import Callable
+from contextlib import redirect_stdout
+from io import StringIO
 from time import monotonic, sleep
 from typing import Any, Protocol
 
@@ -21,6 +23,7 @@ from .words import joints_html, legend_html, parameters_html, state_html, text_h
 
 PERIOD = 1 / 30  # of the scene [s]
 PER_CHART = 6  # frames between two drawings of charts and tables
+ROOM = 3.0  # of a robot that drives, relative to its size
 HINT = 'Charts appear while the controller sends torque. Terms and reference need publish_terms: true.'
 
 
@@ -72,7 +75,8 @@ class Page:
             sleep(max(0.001, PERIOD - (monotonic() - start)))
 
     def close(self) -> None:
-        self.server.stop()
+        with redirect_stdout(StringIO()):  # viser prints that it has stopped
+            self.server.stop()
 
     def show(self, snapshot: Snapshot) -> None:
         """Draw one frame."""
@@ -115,6 +119,7 @@ class Page:
 
     def _look_at_robot(self) -> None:
         camera, middle, size = self.server.initial_camera, self.scene.middle, self.scene.size
+        size *= 1 if self._robot.config.odom is None else ROOM
         camera.look_at = middle
         camera.position = middle + size * np.array([1.05, -0.95, 0.45])
         camera.fov = np.radians(45)

@@ -45,7 +45,7 @@ class RobotScene:
         low, high = self._body.extent(robot.home)
         self.size = float(np.linalg.norm(high - low)) or 1.0  # [m]
         self.middle = (low + high) / 2
-        self.ground = float(min(low[2], 0.0 if robot.config.odom is None else low[2]))
+        self.ground = min(float(low[2]), 0.0)
         self._shown_centre = np.full(3, np.inf)
         self._down = np.zeros(3)  # arrow of the weight, once the controller tells its direction [m]
         self._add_ground()
