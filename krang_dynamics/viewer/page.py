@@ -1,5 +1,6 @@
 """The page: scene, charts, table and state, in any number of browsers."""
 
+import sys
 from collections.abc import Callable
 from contextlib import redirect_stdout
 from io import StringIO
@@ -58,6 +59,7 @@ class Page:
         self.url = f'http://{shown}:{self.server.get_port()}/' + (f'{token}/' if token else '')
         self._snapshot: Snapshot | None = None
         self._frame = 0
+        self._errors: set[str] = set()
         self._parameters_of: NodeState | None = None
         self._controls: dict[int, Callable[[Snapshot], None]] = {}  # by browser: how its controls follow
         with self.server.atomic():
@@ -71,7 +73,10 @@ class Page:
         """Follow the source until is_over(), at most 30 times per second."""
         while not is_over():
             start = monotonic()
-            self.show(self._source.poll())
+            try:
+                self.show(self._source.poll())
+            except Exception as error:  # of any kind: one bad message must not end the page
+                self._report(f'{type(error).__name__}: {error}')
             sleep(max(0.001, PERIOD - (monotonic() - start)))
 
     def close(self) -> None:
@@ -93,6 +98,12 @@ class Page:
         self._frame += 1
         for show in list(self._controls.values()):
             show(snapshot)
+
+    def _report(self, error: str) -> None:
+        """Print an error, each kind once."""
+        if error not in self._errors:
+            self._errors.add(error)
+            print(f'krang: the page cannot show a message: {error}', file=sys.stderr, flush=True)
 
     def _show_texts(self, snapshot: Snapshot, limits: Array) -> None:
         source = self._source
