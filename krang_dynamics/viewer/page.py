@@ -76,7 +76,7 @@ class Page:
             try:
                 self.show(self._source.poll())
             except Exception as error:  # of any kind: one bad message must not end the page
-                self._report(f'{type(error).__name__}: {error}')
+                self._report(error)
             sleep(max(0.001, PERIOD - (monotonic() - start)))
 
     def close(self) -> None:
@@ -99,11 +99,12 @@ class Page:
         for show in list(self._controls.values()):
             show(snapshot)
 
-    def _report(self, error: str) -> None:
+    def _report(self, error: Exception) -> None:
         """Print an error, each kind once."""
-        if error not in self._errors:
-            self._errors.add(error)
-            print(f'krang: the page cannot show a message: {error}', file=sys.stderr, flush=True)
+        kind = type(error).__name__
+        if kind not in self._errors:
+            self._errors.add(kind)
+            print(f'krang: the page cannot show a message: {kind}: {error}', file=sys.stderr, flush=True)
 
     def _show_texts(self, snapshot: Snapshot, limits: Array) -> None:
         source = self._source

@@ -111,7 +111,8 @@ def test_the_page_comes_back_after_its_server_was_restarted(harness, page, brows
     browser.until_text('emergency_stop')
 
 
-def test_nothing_went_wrong_in_the_browser(page, browser):
+def test_nothing_went_wrong_in_browser_and_server(page, browser):
+    assert 'cannot show' not in page[0].log
     errors = [text for text in browser.errors() if 'WebSocket' not in text]  # while the server was away
     assert errors == []
 
