@@ -43,6 +43,8 @@ setup: $(VENV)/.installed
 
 $(VENV)/.installed: setup.py
 	$(call install,$(EXTRAS))
+	@command -v chromedriver >/dev/null || \
+	    echo 'the tests and pictures of the page need Chromium: apt-get install chromium chromium-driver'
 	@touch $@
 
 # Only what the demonstration needs.
@@ -77,6 +79,7 @@ demo: $(VENV)/.demo
 pictures: setup
 	$(BIN)/krang demo krang --force --picture docs/pictures/krang_demo.png
 	$(BIN)/krang demo krang --duration 6.5 --force --picture $(VENV)/krang.png --animate docs/pictures/krang.gif
+	$(BIN)/python docs/make_pictures.py
 
 # Ratios that are worse than the recorded ones are an error.
 bench: setup
