@@ -1,9 +1,10 @@
 """Hand guiding: forces of the person, energy over closed paths, and limits that push back."""
 
+import re
+
 import numpy as np
 import pinocchio as pin
 import pytest
-from control.loops.test_krang_loop import heavier
 from harness import closed_loop, robot_named, term_inputs
 
 import krang_dynamics as kd
@@ -30,7 +31,7 @@ def scaled(name, factor):
 
 
 def guided(robot, plant_robot, frame, path, duration, grip=0.0, **settings):
-    """Forces of a person who moves a frame along path(t) [m] with a grip [N m/rad], and the work that they do [J]."""
+    """Forces of a person who moves a frame along path(t) [m] with a grip [N m/rad], and their work [J]."""
     closed = closed_loop('pinocchio', robot, plant_robot, terms=('guide',), **settings)
     start = plant_robot.frame_pose(closed.plant.q, frame)
     forces, work = [], 0.0
@@ -59,15 +60,23 @@ def there_and_back(size, axis, speed=0.1):
     return path, 2 * 2 * np.pi / w
 
 
-@pytest.mark.parametrize('factor', [0.9, 1.1])
-def test_the_tip_of_an_arm_is_guided_with_little_force(factor, tmp_path):
-    """The model's masses are 10 % off; the grip does not hold the light wrist."""
+@pytest.mark.parametrize('seed', [1, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(2, 7))])
+def test_the_tip_of_an_arm_is_guided_with_little_force(seed, tmp_path):
+    """Every mass of the model is up to 10 % off."""
     robot = robot_named('anthropomorphic')
-    wrong = kd.load_robot('anthropomorphic', urdf=heavier(robot, tmp_path, factor))
-    path, duration = there_and_back(0.1, 2)
-    forces, work = guided(wrong, robot, 'tool', path, duration / 2)
+    random, path = np.random.default_rng(seed), tmp_path / 'wrong.urdf'
+    path.write_text(
+        re.sub(
+            'mass value="([^"]+)"',
+            lambda mass: f'mass value="{float(mass[1]) * random.uniform(0.9, 1.1)!r}"',
+            robot.urdf.text.decode(),
+        )
+    )
+    wrong = kd.load_robot('anthropomorphic', urdf=str(path))
+    path, duration = there_and_back(0.2, 2)
+    forces, work = guided(wrong, robot, 'tool', path, duration / 2, grip=1.0)
     print(f'p90 {np.percentile(forces, 90):.1f} N, largest {forces.max():.1f} N')
-    assert forces[500:].max() < 15
+    assert np.percentile(forces, 90) < 15
     assert work > 0
 
 
