@@ -9,10 +9,12 @@ from harness import closed_loop, robot_named, term_inputs
 
 import krang_dynamics as kd
 from krang_dynamics.control.settings import Settings
+from krang_dynamics.control.terms.cartesian_impedance import arm_joints
 from krang_dynamics.control.terms.guide import ZONE, Guide
 from krang_dynamics.safety.modes import Mode
 
 HANDLE = 1000.0, 100.0  # of the person's hand [N/m, N s/m]
+GRIP = 1.0, 0.1  # [N m/rad, N m s/rad]
 
 
 def scaled(name, factor):
@@ -30,34 +32,36 @@ def scaled(name, factor):
     )
 
 
-def guided(robot, plant_robot, frame, path, duration, grip=0.0, **settings):
-    """Forces of a person who moves a frame along path(t) [m] with a grip [N m/rad], and their work [J]."""
+def guided(robot, plant_robot, frame, seed, **settings):
+    """Forces of a person who moves a frame at up to 0.1 m/s out and back, and their work [J].
+
+    The way is that of joints within 0.6 rad of home. A handle connects the person with the frame.
+    """
     closed = closed_loop('pinocchio', robot, plant_robot, terms=('guide',), **settings)
-    start = plant_robot.frame_pose(closed.plant.q, frame)
-    forces, work = [], 0.0
-    for i in range(round(1e3 * duration)):
+    arm = arm_joints(plant_robot, frame)
+    way = arm * np.random.default_rng(seed).uniform(-0.5, 0.5, plant_robot.nv)
+    largest = max(
+        np.linalg.norm((plant_robot.jacobian(plant_robot.home + s * way, frame) @ way)[:3])
+        for s in np.linspace(0, 1, 20)
+    )
+    w, forces, work = 2 * 0.1 / largest, [], 0.0  # of s = (1 - cos w t) / 2 [rad/s]
+    for i in range(round(1e3 * 2 * np.pi / w)):
+        s, rate = (1 - np.cos(1e-3 * w * i)) / 2, w * np.sin(1e-3 * w * i) / 2
+        desired = plant_robot.home + s * way
+        T_d, twist_d = (
+            plant_robot.frame_pose(desired, frame),
+            plant_robot.jacobian(desired, frame) @ way * rate,
+        )
         T, twist = plant_robot.frame_pose(closed.plant.q, frame), plant_robot.jacobian(closed.plant.q, frame)
         twist = twist @ closed.plant.v
-        p, p_dot = path(1e-3 * i)
-        force = HANDLE[0] * ((start - T)[:3, 3] + p) + HANDLE[1] * (p_dot - twist[:3])
-        moment = grip * (pin.log3(start[:3, :3] @ T[:3, :3].T) - 0.1 * twist[3:])
+        force = HANDLE[0] * (T_d - T)[:3, 3] + HANDLE[1] * (twist_d - twist)[:3]
+        moment = GRIP[0] * pin.log3(T_d[:3, :3] @ T[:3, :3].T) + GRIP[1] * (twist_d - twist)[3:]
         closed.plant.push(frame, np.concatenate([force, moment]))
         closed.step()
         work += 1e-3 * (force @ twist[:3] + moment @ twist[3:])
         forces.append(np.linalg.norm(force))
     assert closed.outputs.mode is Mode.ACTIVE, closed.outputs.fault
-    return np.array(forces), work
-
-
-def there_and_back(size, axis, speed=0.1):
-    """Smoothly out and back along an axis at up to `speed` [m/s], twice."""
-    w = speed / (size / 2)
-
-    def path(t):
-        direction = np.eye(3)[axis]
-        return size / 2 * (1 - np.cos(w * t)) * direction, speed * np.sin(w * t) * direction
-
-    return path, 2 * 2 * np.pi / w
+    return np.percentile(forces, 90), work
 
 
 @pytest.mark.parametrize('seed', [1, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(2, 7))])
@@ -73,35 +77,29 @@ def test_the_tip_of_an_arm_is_guided_with_little_force(seed, tmp_path):
         )
     )
     wrong = kd.load_robot('anthropomorphic', urdf=str(path))
-    path, duration = there_and_back(0.2, 2)
-    forces, work = guided(wrong, robot, 'tool', path, duration / 2, grip=1.0)
-    print(f'p90 {np.percentile(forces, 90):.1f} N, largest {forces.max():.1f} N')
-    assert np.percentile(forces, 90) < 15
-    assert work > 0
+    force, _ = guided(wrong, robot, 'tool', seed)
+    print(f'anthropomorphic: p90 {force:.1f} N')
+    assert force < 15
 
 
 @pytest.mark.parametrize(
-    ('scale', 'bound', 'factor', 'axis'),
+    ('scale', 'bound', 'factor', 'seed'),
     [
-        (1.0, 40.0, 1.1, 2),
+        (1.0, 40.0, 1.1, 1),
         *(
-            pytest.param(scale, bound, factor, axis, marks=pytest.mark.long)
+            pytest.param(scale, bound, factor, seed, marks=pytest.mark.long)
             for scale, bound in ((1.0, 40.0), (0.8, 150.0))
             for factor in (0.9, 1.1)
-            for axis in range(3)
+            for seed in range(1, 6)
         ),
     ],
 )
-def test_the_hand_of_krang_is_guided(scale, bound, factor, axis):
-    """The model's friction is 10 % off; over closed paths the person never gets energy."""
-    path, duration = there_and_back(0.1, axis)
-    robot = scaled('krang', factor)
-    forces, work = guided(
-        robot, robot_named('krang'), 'left_hand', path, duration / 2,
-        grip=20.0, friction_scale=scale, wheels_locked=True,
-    )  # fmt: skip
-    print(f'scale {scale}, {factor}, axis {axis}: p90 {np.percentile(forces, 90):.1f} N, work {work:.2f} J')
-    assert np.percentile(forces, 90) < bound
+def test_the_hand_of_krang_is_guided(scale, bound, factor, seed):
+    """The model's friction is 10 % off; over a closed path the person never gets energy."""
+    settings = {'friction_scale': scale, 'wheels_locked': True}
+    force, work = guided(scaled('krang', factor), robot_named('krang'), 'left_hand', seed, **settings)
+    print(f'krang, scale {scale}, friction x {factor}: p90 {force:.1f} N, work {work:.2f} J')
+    assert force < bound
     assert work > 0
 
 
@@ -128,7 +126,7 @@ def test_a_person_who_pushes_against_a_limit_causes_no_fault():
     robot = robot_named('anthropomorphic')
     closed = closed_loop('pinocchio', robot, terms=('guide',), friction=False)
     closed.plant.push('tool', np.array([0, 0, 5.0, 0, 0, 0]))
-    closed.run(4.0)
+    closed.run(2.0)
     assert closed.outputs.mode is Mode.ACTIVE, closed.outputs.fault
     assert (closed.plant.q < robot.upper).all()
 
