@@ -34,7 +34,7 @@ from ..control.terms.wrench import Wrench
 from ..errors import KrangError
 from ..robot.model import Robot
 from ..safety.modes import Fault, Mode
-from .ros import qos
+from .ros import qos, trajectory_action
 from .ros.controller_topics import ControllerTopics
 from .ros.description import description_of
 from .ros.diagnostics import Statistics
@@ -191,6 +191,10 @@ class TorqueControllerNode(NodeBase, LifecycleNode):
         self._taken_at = 0  # when the newest message was taken [ns]
         self._unstamped: Stamp = (0, 0)  # label of the newest joint state without a stamp
         self._state_topic = self.resolve_topic_name('joint_states')
+        self._action = None
+        if trajectory_action.IS_AVAILABLE:
+            self._action = trajectory_action.TrajectoryAction(self, session, lambda: self.clock_now)
+            self._to_close.append(self._action.close)
         for subscription in self._subscribe(session, robot):
             self._to_close.append(partial(self.destroy_subscription, subscription))
 
@@ -422,6 +426,8 @@ class TorqueControllerNode(NodeBase, LifecycleNode):
             self.warn_once('delay', outputs.warning)
         if outputs.accepted:
             self._publish_state('trajectory')
+        if self._action is not None:
+            self._action.after_step(outputs)
         if (outputs.mode, outputs.fault, outputs.contact) != self._seen:
             self._report_change(outputs, event)
         elif event:
