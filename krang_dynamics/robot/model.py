@@ -2,12 +2,13 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pinocchio as pin
 
 from ..arrays import FLOAT64, HIGH_BYTES, Array, array, joint_vector
-from ..errors import InputError, UnknownNameError, UrdfError
+from ..errors import InputError, KrangError, UnknownNameError, UrdfError
 from .config import RobotConfig
 from .consistency import effort_limit
 from .friction import Friction
@@ -18,6 +19,9 @@ from .plausibility import inertia_problems
 from .rolling import Rolling
 from .urdf import Urdf
 from .urdf_editing import kinematics_xml
+
+if TYPE_CHECKING:
+    from .compiled import CompiledDynamics
 
 ALIGNED = pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
 LOCAL = pin.ReferenceFrame.LOCAL
@@ -258,6 +262,14 @@ class Robot:
         """A new robot with another gravity [m/s2] in the root link's axes, for example on a tilted base."""
         x, y, z = array('gravity', gravity, (3,)).tolist()
         return Robot(replace(self.config, gravity=(x, y, z)), self.urdf, self.payloads)
+
+    def compiled(self) -> 'CompiledDynamics':
+        """The robot's dynamics as machine code; needs casadi and a C compiler, and takes some seconds."""
+        try:
+            from .compiled import CompiledDynamics
+        except ModuleNotFoundError as error:
+            raise KrangError(f'compiled() needs {error.name}; pip install {error.name}') from error
+        return CompiledDynamics(self)
 
     def __repr__(self) -> str:
         return f'Robot({self.name!r}, {self.nv} joints, {len(self.actuated_joint_names)} actuated)'
