@@ -2,7 +2,7 @@
 
 from importlib import import_module
 
-BENCHMARKS = ('model', 'tick', 'startup', 'peers', 'node', 'bags')
+BENCHMARKS = ('model', 'tick', 'startup', 'peers', 'node', 'guard', 'bags')
 
 
 def run():
