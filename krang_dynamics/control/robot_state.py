@@ -151,14 +151,16 @@ class RobotState:
         gravity = self.dynamics.gravity
         return np.zeros_like(gravity) if self._hardware_compensates_gravity else gravity
 
-    def stop_state(self) -> StopState:
-        """What a stop can use of the state that the dynamics were updated with."""
+    def stop_state(self, limits: Limits) -> StopState:
+        """What a stop can use of the state that the dynamics were updated with, within these limits."""
         return StopState(
             self.gravity(),
             self.buffer.v,
             self.dynamics.A,
             self._driven,
             self.buffer.state_rate.hertz,
+            limits.effort,
+            limits.stop_rate,
             self.dynamics,
         )
 

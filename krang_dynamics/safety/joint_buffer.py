@@ -170,10 +170,10 @@ class JointBuffer:
             self._names, self._found = sample.names, self._map(sample.names)
         found = self._found
         if isinstance(found, str):
-            return f'message refused: {found}'
+            return f'joint_states: {found}'
         reason = _invalid(sample, clock, self.ahead)
         if reason is not None:
-            return f'message refused: {reason}'
+            return f'joint_states: {reason}'
         rows, joints = found
         if len(joints) == len(self.q) and self._take_whole(sample, rows):
             return None
