@@ -79,7 +79,8 @@ class Robot:
 
     def coriolis_matrix(self, q: Array, v: Array) -> Array:
         """C(q, v) of Christoffel symbols, so that dA/dt - 2 C is skew; [krang] eq. 4."""
-        C = pin.computeCoriolisMatrix(self.model, self.data, *self._checked(q, v))
+        q, v, _ = self._checked(q, v, v)
+        C = pin.computeCoriolisMatrix(self.model, self.data, q, v)
         return C if self._is_in_order else self.joint_map.matrix(C)
 
     def gravity_torque(self, q: Array) -> Array:
@@ -131,7 +132,7 @@ class Robot:
 
     def constraint_bias(self, q: Array, v: Array) -> Array:
         """Jdot v, with J a + Jdot v = 0; [otbot] section 5."""
-        q, v = self._checked(q, v)
+        q, v, _ = self._checked(q, v, v)
         return np.zeros(0) if self._rolling is None else self._rolling.bias(q, v)
 
     def saddle_matrix(self, q: Array) -> Array:
@@ -288,20 +289,20 @@ class Robot:
                 return q
         return self.joint_map.position(self._vector('q', q))
 
-    def _checked(self, *state: Array) -> tuple[Array, ...]:
-        """(q, v) or (q, v, a), checked, in the order of Pinocchio's joints."""
-        shape = self._shape
-        for x in state:  # as in _q()
-            if not (type(x) is np.ndarray and x.dtype is FLOAT64 and x.shape == shape):
-                break
-            high = x.tobytes()[HIGH_BYTES]
-            if 0x7F in high or 0xFF in high:
-                break
-        else:
-            if self._is_in_order:
-                return state
-        q, *rates = map(self._vector, 'qva', state)
-        return self.joint_map.position(q), *map(self.joint_map.velocity, rates)
+    def _checked(self, q: Array, v: Array, a: Array) -> tuple[Array, Array, Array]:
+        """q, v and a, checked, in the order of Pinocchio's joints."""
+        if (  # as in _q()
+            type(q) is type(v) is type(a) is np.ndarray
+            and q.dtype is v.dtype is a.dtype is FLOAT64
+            and q.shape == v.shape == a.shape == self._shape
+            and self._is_in_order
+        ):
+            high = (q.tobytes() + v.tobytes() + a.tobytes())[HIGH_BYTES]
+            if 0x7F not in high and 0xFF not in high:
+                return q, v, a
+        joints = self.joint_map
+        q, v, a = self._vector('q', q), self._vector('v', v), self._vector('a', a)
+        return joints.position(q), joints.velocity(v), joints.velocity(a)
 
     def _u(self, u: Array, what: str = 'u') -> Array:
         names = self.actuated_joint_names
