@@ -2,7 +2,7 @@
 
 from importlib import import_module
 
-BENCHMARKS = ('model', 'tick', 'startup', 'node', 'bags')
+BENCHMARKS = ('model', 'tick', 'startup', 'peers', 'node', 'guard', 'bags')
 
 
 def run():

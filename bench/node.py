@@ -88,6 +88,8 @@ def cpu_time(pid):
 class Client:
     """Sends states as the robot does and receives commands, at the lowest cost."""
 
+    commands = 'effort_commands'
+
     def __enter__(self):
         import rclpy
         from rclpy.qos import QoSProfile, ReliabilityPolicy
@@ -107,7 +109,7 @@ class Client:
         self.count = 0
         best_effort = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
         self.states = self.node.create_publisher(JointState, 'joint_states', best_effort)
-        self.node.create_subscription(Float64MultiArray, 'effort_commands', self.on_command, 10, raw=True)
+        self.node.create_subscription(Float64MultiArray, self.commands, self.on_command, 10, raw=True)
         self.executor = StaticExecutor(self.node.context, self.node.get_logger())
         self.executor.add_node(self.node)
         return self

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pinocchio as pin
-from timing import median_costs
+from timing import median_costs, ratio
 
 import krang_dynamics as kd
 
@@ -30,7 +30,10 @@ def run():
         torque = np.array([np.array(call(*map(convert, state)))[back] for state in states])
         difference = np.abs(torque - expected).max() / np.abs(expected).max()
         agrees = 'agrees' if difference <= TOLERANCE else 'DIFFERS'
-        yield {'library': name, 'us': cost, 'difference': difference, 'agreement': agrees}
+        yield {'figure': name, 'us': cost, 'difference': difference, 'agreement': agrees}
+    cost = dict(zip(peers, costs, strict=True))
+    best = min(cost[name] for name in cost if not name.startswith('krang'))
+    yield ratio('compiled inverse dynamics / best peer', cost['krang_dynamics compiled'], best, 0.7)
 
 
 def installed(robot):
@@ -38,6 +41,7 @@ def installed(robot):
     model, data = robot.model, robot.model.createData()
     everything = slice(None)
     yield 'krang_dynamics', (robot.inverse_dynamics, np.array, everything)
+    yield 'krang_dynamics compiled', (robot.compiled().inverse_dynamics, np.array, everything)
     yield 'Pinocchio', (lambda q, v, a: pin.rnea(model, data, q, v, a), np.array, everything)
     with tempfile.TemporaryDirectory() as folder:
         urdf = Path(folder) / 'robot.urdf'

@@ -15,7 +15,7 @@ PACKAGE = ROOT / 'krang_dynamics'
 # A folder may use itself, the leaf modules, and the folders named here.
 LAYERS = {
     'derivation': set(),
-    'robot': set(),
+    'robot': {'derivation'},
     'safety': {'robot'},
     'control': {'safety', 'robot'},
     'simulation': {'safety', 'robot', 'control'},

@@ -2,12 +2,13 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pinocchio as pin
 
 from ..arrays import FLOAT64, HIGH_BYTES, Array, array, joint_vector
-from ..errors import InputError, UnknownNameError, UrdfError
+from ..errors import InputError, KrangError, UnknownNameError, UrdfError
 from .config import RobotConfig
 from .consistency import effort_limit
 from .friction import Friction
@@ -18,6 +19,9 @@ from .plausibility import inertia_problems
 from .rolling import Rolling
 from .urdf import Urdf
 from .urdf_editing import kinematics_xml
+
+if TYPE_CHECKING:
+    from .compiled import CompiledDynamics
 
 ALIGNED = pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
 LOCAL = pin.ReferenceFrame.LOCAL
@@ -75,7 +79,8 @@ class Robot:
 
     def coriolis_matrix(self, q: Array, v: Array) -> Array:
         """C(q, v) of Christoffel symbols, so that dA/dt - 2 C is skew; [krang] eq. 4."""
-        C = pin.computeCoriolisMatrix(self.model, self.data, *self._checked(q, v))
+        q, v, _ = self._checked(q, v, v)
+        C = pin.computeCoriolisMatrix(self.model, self.data, q, v)
         return C if self._is_in_order else self.joint_map.matrix(C)
 
     def gravity_torque(self, q: Array) -> Array:
@@ -127,7 +132,7 @@ class Robot:
 
     def constraint_bias(self, q: Array, v: Array) -> Array:
         """Jdot v, with J a + Jdot v = 0; [otbot] section 5."""
-        q, v = self._checked(q, v)
+        q, v, _ = self._checked(q, v, v)
         return np.zeros(0) if self._rolling is None else self._rolling.bias(q, v)
 
     def saddle_matrix(self, q: Array) -> Array:
@@ -259,6 +264,14 @@ class Robot:
         x, y, z = array('gravity', gravity, (3,)).tolist()
         return Robot(replace(self.config, gravity=(x, y, z)), self.urdf, self.payloads)
 
+    def compiled(self) -> 'CompiledDynamics':
+        """The robot's dynamics as machine code; needs casadi and a C compiler, and takes some seconds."""
+        try:
+            from .compiled import CompiledDynamics
+        except ModuleNotFoundError as error:
+            raise KrangError(f'compiled() needs {error.name}; pip install {error.name}') from error
+        return CompiledDynamics(self)
+
     def __repr__(self) -> str:
         return f'Robot({self.name!r}, {self.nv} joints, {len(self.actuated_joint_names)} actuated)'
 
@@ -276,20 +289,20 @@ class Robot:
                 return q
         return self.joint_map.position(self._vector('q', q))
 
-    def _checked(self, *state: Array) -> tuple[Array, ...]:
-        """(q, v) or (q, v, a), checked, in the order of Pinocchio's joints."""
-        shape = self._shape
-        for x in state:  # as in _q()
-            if not (type(x) is np.ndarray and x.dtype is FLOAT64 and x.shape == shape):
-                break
-            high = x.tobytes()[HIGH_BYTES]
-            if 0x7F in high or 0xFF in high:
-                break
-        else:
-            if self._is_in_order:
-                return state
-        q, *rates = map(self._vector, 'qva', state)
-        return self.joint_map.position(q), *map(self.joint_map.velocity, rates)
+    def _checked(self, q: Array, v: Array, a: Array) -> tuple[Array, Array, Array]:
+        """q, v and a, checked, in the order of Pinocchio's joints."""
+        if (  # as in _q()
+            type(q) is type(v) is type(a) is np.ndarray
+            and q.dtype is v.dtype is a.dtype is FLOAT64
+            and q.shape == v.shape == a.shape == self._shape
+            and self._is_in_order
+        ):
+            high = (q.tobytes() + v.tobytes() + a.tobytes())[HIGH_BYTES]
+            if 0x7F not in high and 0xFF not in high:
+                return q, v, a
+        joints = self.joint_map
+        q, v, a = self._vector('q', q), self._vector('v', v), self._vector('a', a)
+        return joints.position(q), joints.velocity(v), joints.velocity(a)
 
     def _u(self, u: Array, what: str = 'u') -> Array:
         names = self.actuated_joint_names
