@@ -28,6 +28,7 @@ def test_it_declares_its_arguments_with_defaults_and_descriptions():
         'wheels_locked': 'true',
         'guard': 'true',
         'auto_activate': 'true',
+        'enclave': '',
     }
 
 
