@@ -43,7 +43,7 @@ setup(
         *shared('urdf'),
     ],
     python_requires='>=3.10',
-    install_requires=['numpy', 'scipy', 'PyYAML'],
+    install_requires=['numpy', 'scipy', 'PyYAML', 'ruckig'],
     extras_require={
         'pinocchio': ['pin>=3.9'],
         'ros': wheels('jazzy'),
@@ -53,6 +53,7 @@ setup(
         'bags': ['rosbags', 'matplotlib'],
         'campaign': ['dask[distributed]', 'matplotlib', 'pyarrow', 'rosbags'],
         'viewer': ['matplotlib', 'pillow'],
+        'page': ['pycollada', 'viser>=1.1,<1.2'],
         'docs': ['furo', 'myst-parser', 'sphinx'],
         'test': [
             'colcon-common-extensions',
@@ -63,6 +64,7 @@ setup(
             'pytest-rerunfailures',
             'pytest-xdist',
             'ruff',
+            'selenium',
             'setuptools<80',  # colcon runs setup.py install
             'types-PyYAML',
         ],

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
+from timing import figure
 
 PINGS, WARM_UP = 3000, 300
 RATE, DURATION = 1000.0, 60.0  # [Hz], [s]
@@ -36,16 +37,25 @@ def run():
                 before = cpu_time(process.pid)
                 share = client.share_answered(DURATION)
                 results[name].append((None, (share, (cpu_time(process.pid) - before) / DURATION)))
+    figures = {}
     for name, parts in results.items():
         trips = np.concatenate([trips for trips, _ in parts if trips is not None])
-        share, cpu = next(figures for _, figures in parts if figures is not None)
-        yield {
-            'node': name,
+        share, cpu = next(load for _, load in parts if load is not None)
+        figures[name] = {
             'round trip us': np.median(trips) * 1e6,
             'p99 us': np.percentile(trips, 99) * 1e6,
             'answered %': 100 * share,
             'cpu %': 100 * cpu,
         }
+        yield {'figure': name, **figures[name]}
+    for key, at_least in (
+        ('round trip us', False),
+        ('p99 us', False),
+        ('answered %', True),
+        ('cpu %', False),
+    ):
+        value = figures['torque_controller'][key] / figures['echo'][key]
+        yield figure(f'node, {key} / echo', value, 1.0, at_least)
 
 
 @contextmanager

@@ -165,6 +165,11 @@ PARAMETERS = (
         'rad/s2', 1e-6, 1e6, live=True,
     ),
     Parameter(
+        'stream.jerk', 'per_joint', None,
+        'largest jerk of streamed motion; default: its default acceleration within 0.1 s',
+        'rad/s3', 1e-6, 1e8, live=True,
+    ),
+    Parameter(
         'emergency_stop.required', 'flag', False, 'true: enable needs a message on emergency_stop'
     ),
     Parameter('deadman.required', 'flag', False, 'true: a heartbeat on deadman is required'),

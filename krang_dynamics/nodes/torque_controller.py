@@ -8,7 +8,7 @@ from time import monotonic, sleep, time_ns
 from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray
-from geometry_msgs.msg import WrenchStamped
+from geometry_msgs.msg import PoseStamped, TwistStamped, WrenchStamped
 from nav_msgs.msg import Odometry
 from rclpy.event_handler import SubscriptionEventCallbacks
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
@@ -51,6 +51,7 @@ from .ros.transforms import Transforms
 
 CHECK_PUBLISHERS = 0.1  # period of the search for other publishers [s]
 HAND_OVER_TIME = 0.3  # in which the guard must take over a stop [s]
+LONG_WAIT = 2.0  # of auto_enable, after which its reason is logged [s]
 
 
 class TorqueControllerNode(NodeBase, LifecycleNode):
@@ -76,6 +77,10 @@ class TorqueControllerNode(NodeBase, LifecycleNode):
         self.create_service(Trigger, '~/clear_fault', self._on_clear_fault)
         self.create_service(Trigger, '~/release', self._on_release)
         self.begin_watch(PERIOD / 2)
+        if self.ros_parameters.values['auto_activate']:
+            if self.trigger_configure() is not DONE:
+                raise KrangError('the controller could not be configured; see the error above')
+            self.trigger_activate()
 
     @property
     def is_sending(self) -> bool:
@@ -131,6 +136,7 @@ class TorqueControllerNode(NodeBase, LifecycleNode):
         super().on_activate(state)
         self._collected_garbage = freeze_garbage()
         self.session.activate()
+        self._waiting_since = monotonic()
         self._publish_state('activate')
         return DONE
 
@@ -207,6 +213,13 @@ class TorqueControllerNode(NodeBase, LifecycleNode):
         for frame in wrench.settings if wrench is not None else ():
             topic = f'wrench/{messages.topic_word(frame)}'
             yield self._subscription(WrenchStamped, topic, self._on_wrench(frame), qos.NEWEST)
+        targets = session.controller.targets
+        for frame in targets.frames if targets is not None else ():
+            word = messages.topic_word(frame)
+            on_pose = self._on_target(frame, messages.pose_sample)
+            yield self._subscription(PoseStamped, f'target_pose/{word}', on_pose, qos.NEWEST)
+            on_twist = self._on_target(frame, messages.twist_sample)
+            yield self._subscription(TwistStamped, f'target_twist/{word}', on_twist, qos.NEWEST)
         yield self._subscription(
             JointTrajectory, 'joint_trajectory', self._on_trajectory, qos.RELIABLE, raw=True
         )
@@ -316,6 +329,15 @@ class TorqueControllerNode(NodeBase, LifecycleNode):
             self.session.take_wrench(sample)
 
         return on_wrench
+
+    def _on_target(self, frame: str, sample_of: Callable[[str, Any, float], Any]) -> Any:
+        def on_target(message: Any, received: int) -> None:
+            sample = sample_of(frame, message, self.now())
+            if sample.frame_id not in self.session.controller.robot.frames:
+                sample = self._transforms.to_root(sample)
+            self.session.take_target(sample)
+
+        return on_target
 
     def _on_trajectory(self, data: bytes, received: int) -> None:
         if self._is_active:
@@ -450,9 +472,10 @@ class TorqueControllerNode(NodeBase, LifecycleNode):
         if self._session is None:
             return
         now = self.now()
+        self._check_guard()
         if self._session.is_enable_pending:
             self._check_publishers()
-        self._check_guard()
+            self._report_waiting()
         self._take_prepared()
         outputs = self._session.watch(now, self.clock_now)
         if outputs is not None:
@@ -462,6 +485,15 @@ class TorqueControllerNode(NodeBase, LifecycleNode):
             self._check_publishers()
         self._write_flight(whole=not self._session.is_sending)
 
+    def _report_waiting(self) -> None:
+        """What auto_enable waits for, if it takes long."""
+        missing = self.session.missing(self.clock_now)
+        if not missing:
+            self._waiting_since = monotonic()
+        elif monotonic() - self._waiting_since > LONG_WAIT:
+            self._waiting_since = monotonic()
+            self.get_logger().warning(f'waiting to enable: {missing}')
+
     def _check_guard(self) -> None:
         if self._guard is not None:
             self.session.guard_problem = self._guard.problem(monotonic())
@@ -469,6 +501,7 @@ class TorqueControllerNode(NodeBase, LifecycleNode):
     def _check_publishers(self) -> None:
         """Look for other publishers of commands and of states, and for unknown joints."""
         self.session.other_publisher = self.count_publishers(self._topics.command_topic) > 1
+        self.session.is_received = self._topics.is_received
         publishers = self.count_publishers(self._state_topic)
         if publishers > 1 and publishers != self._state_publishers:
             self.get_logger().warning(

@@ -94,6 +94,7 @@ def test_a_full_disk_is_an_error_of_one_line(environment):
     assert done.stderr == 'krang: No space left on device\n'
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ('arguments', 'redirections', 'status'),
     [

@@ -59,13 +59,20 @@ def test_a_stop_that_has_begun_does_not_become_a_fault():
     assert harness.fault is None
 
 
-def test_auto_enable_waits_for_the_guard():
+@pytest.mark.parametrize(
+    ('missing', 'present'), [({'guard_problem': 'no heartbeat'}, {'guard_problem': ''}),
+                             ({'is_received': False}, {'is_received': True})]
+)  # fmt: skip
+def test_auto_enable_waits_for_the_guard_and_for_a_subscriber(missing, present):
     harness = Harness(auto_enable=True)
-    harness.session.guard_problem = 'no heartbeat'
+    vars(harness.session).update(missing)
     harness.run(0.2)
     assert harness.session.watch(harness.time + 0.02, harness.clock + 0.02).refused == []
     assert harness.session.is_enable_pending
-    harness.session.guard_problem = ''
+    vars(harness.session).update(present)
+    assert harness.session.missing(0.0) == 'no /clock'
+    harness.session.watch(harness.time + 0.03, 0.0)
+    assert harness.session.is_enable_pending
     harness.step()
     harness.session.watch(harness.time + 1e-3, harness.clock + 1e-3)
     assert harness.safety.is_driving

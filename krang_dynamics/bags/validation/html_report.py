@@ -10,7 +10,7 @@ import numpy as np
 
 from ...errors import KrangError
 from ..identification.identification import Identification
-from .validation import Validation
+from .validation import Validation, cell
 
 STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 72em; margin: 2em auto; color: #222 }
@@ -23,23 +23,18 @@ COLOURS = {'measured': '#222', 'predicted': '#d62728', 'gravity': '#9ecae1', 'be
 
 def validation_html(result: Validation) -> str:
     """The report of `krang validate`."""
-    head = f'Validation of {result.robot} on {result.bag}'
     parts = [
         f'<p>{_text(result.topic)}, {result.duration:.1f} s. {_text(result.filtering)}.</p>',
+        '<h2>Verdict</h2>',
+        _rows(['joint', 'verdict'], list(result.verdicts.items())),
         *(f'<p class="warning">{_text(hint)}</p>' for hint in result.hints),
-        '<h2>Recording</h2>',
-        _lines(result.check),
         '<h2>Measured and predicted torque</h2>',
-        *(
-            f'<h3>{title}</h3>' + _figures(result, level)
-            for level, title in (
-                ('gravity', 'Gravity only'),
-                ('inverse_dynamics', 'Inverse dynamics'),
-                ('rotor', 'With rotor inertia'),
-                ('friction', 'With friction: the full model'),
-            )
-        ),
-        '<h2>Largest errors of the full model</h2>',
+        *(_plot(result, name) for name in result.joints),
+        '<h2>Errors</h2>',
+        '<p>RMSE of measured - predicted torque by level [N m]: gravity, with motion, with rotor inertia, '
+        'with friction. Correlation, r2 and bias [N m] of the whole model.</p>',
+        _rows(*result.figures()),
+        '<h2>Largest errors of the whole model</h2>',
         _rows(
             ['joint', 'time [s]: error [N m]'],
             [
@@ -49,18 +44,18 @@ def validation_html(result: Validation) -> str:
         ),
     ]
     if result.wrenches:
-        parts.append(
-            '<h2>Measured wrenches</h2>'
-            '<p>J^T f compared with the torque residual of the full model, and with the observer.</p>'
-        )
         header = ['joint', 'residual RMSE [N m]', 'correlation', 'observer RMSE [N m]', 'correlation']
         rows = [
-            [name, *(f'{x:.3g}' for f in kinds.values() for x in (f.rmse, f.correlation))]
+            [name, *(cell(x) for f in kinds.values() for x in (f.rmse, f.correlation))]
             for name, kinds in result.wrenches.items()
         ]
-        parts.append(_rows(header, rows))
-    parts += ['<h2>Over time</h2>', *(_plot(result, name) for name in result.joints)]
-    return _page(head, parts)
+        parts += [
+            '<h2>Measured wrenches</h2>',
+            '<p>J^T f compared with the torque residual of the whole model, and with the observer.</p>',
+            _rows(header, rows),
+        ]
+    parts += ['<h2>Recording</h2>', _lines(result.check)]
+    return _page(f'Validation of {result.robot} on {result.bag}', parts)
 
 
 def identification_html(result: Identification) -> str:
@@ -75,7 +70,7 @@ def identification_html(result: Identification) -> str:
             _rows(
                 ['joint', 'RMSE before [N m]', 'RMSE after [N m]', 'noise [N m]'],
                 [
-                    [name, f'{a:.4g}', f'{b:.4g}', f'{result.noise.get(name, np.nan):.4g}']
+                    [name, cell(a), cell(b), cell(result.noise.get(name, np.nan))]
                     for name, (a, b) in result.rmse().items()
                 ],
             ),
@@ -116,7 +111,7 @@ def _plot(result: Validation, joint: str, before: Validation | None = None) -> s
     else:
         earlier = before.series.measured[:, j] - before.series.predicted['friction'][:, j]
         below.plot(before.series.t, earlier, color=COLOURS['before'], lw=0.8, label='before')
-    above.plot(series.t, predicted, color=COLOURS['predicted'], lw=1, label='full model')
+    above.plot(series.t, predicted, color=COLOURS['predicted'], lw=1, label='whole model')
     below.plot(series.t, measured - predicted, color=COLOURS['predicted'], lw=0.8, label='residual')
     above.set_ylabel('torque [N m]')
     below.set_ylabel('residual [N m]')
@@ -130,14 +125,6 @@ def _image(figure: Any) -> str:
     buffer = io.BytesIO()
     figure.savefig(buffer, format='png', dpi=80)
     return f'<img alt="" src="data:image/png;base64,{base64.b64encode(buffer.getvalue()).decode()}">'
-
-
-def _figures(result: Validation, level: str) -> str:
-    rows = []
-    for name, levels in result.joints.items():
-        f = levels[level]
-        rows.append([name, *(f'{x:.4g}' for x in (f.rmse, f.correlation, f.r2, f.bias))])
-    return _rows(['joint', 'RMSE [N m]', 'correlation', 'r2', 'bias [N m]'], rows)
 
 
 def _rows(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -33,12 +33,13 @@ class PlotSeries:
     t: Array
     q: Array
     v: Array
+    a: Array
     measured: Array
     predicted: dict[str, Array]
 
     def add(self, other: 'PlotSeries') -> None:
         """Append the samples of another window."""
-        for name in ('t', 'q', 'v', 'measured'):
+        for name in ('t', 'q', 'v', 'a', 'measured'):
             setattr(self, name, np.concatenate([getattr(self, name), getattr(other, name)]))
         for level, values in other.predicted.items():
             self.predicted[level] = np.concatenate([self.predicted[level], values])
@@ -114,7 +115,7 @@ class _WindowComparison:
             {level: CorrelationSums(empty, empty) for level in LEVELS},
             RecordingCheck.of(samples, start, stop, robot.effort_limits),
             [[] for _ in robot.joint_names],
-            PlotSeries(np.zeros(0), empty, empty, empty, dict.fromkeys(LEVELS, empty)),
+            PlotSeries(np.zeros(0), empty, empty, empty, empty, dict.fromkeys(LEVELS, empty)),
             {},
             self._recording.bag.damage,
         )
@@ -140,7 +141,7 @@ class _WindowComparison:
         step = max(1, len(motion.t) // max(self._points, 1))
         thinned = {level: torque[::step].copy() for level, torque in predicted.items()}
         few = motion.every(step)
-        result.series.add(PlotSeries(few.t, few.q, few.v, few.effort, thinned))
+        result.series.add(PlotSeries(few.t, few.q, few.v, few.a, few.effort, thinned))
 
     @staticmethod
     def _add_worst(result: WindowResult, t: Array, error: Array) -> None:

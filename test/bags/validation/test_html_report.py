@@ -31,7 +31,11 @@ def test_a_validation_report_is_self_contained(recorded):
     robot, path = recorded
     page = validation_html(validate(path, robot))
     assert_self_contained(page, robot, 2)
-    assert 'With rotor inertia' in page
+    order = [page.index(f'<h2>{name}') for name in ('Verdict', 'Measured and', 'Errors', 'Recording')]
+    assert order == sorted(order)
+    assert page.index('<td>joint_1</td><td>good</td>') < page.index('<img')
+    assert page.count('<th>correlation</th>') == 1
+    assert 'nan' not in re.sub(r'base64,[^"]*', '', page)
 
 
 def test_an_identification_shows_before_and_after(recorded):
