@@ -189,8 +189,8 @@ def test_otbot_forward_and_inverse_agree():
 
 def test_otbot_chassis_has_the_figures_that_the_source_prints():
     assert pytest.approx(otbot.M_C) == 105 + 2 * 2.0714
-    assert otbot.X_B == pytest.approx(-0.129744701, abs=5e-10)
-    assert otbot.I_C == pytest.approx(1.303786346, abs=5e-10)
+    assert pytest.approx(-0.129744701, abs=5e-10) == otbot.X_B
+    assert pytest.approx(1.303786346, abs=5e-10) == otbot.I_C
 
 
 def test_pendubot_closed_forms_follow_from_the_lagrangian():
