@@ -182,6 +182,13 @@ PARAMETERS = (
         'gravity', 'numbers', None, "gravity vector in the axes of the root link; default: the robot's",
         'm/s2', -30, 30, live=True,
     ),
+    Parameter(
+        'estimate_payload.frame', 'text', '', 'hand of ~/estimate_payload; default: the first end effector',
+        live=True,
+    ),
+    Parameter(
+        'estimate_payload.tare', 'flag', False, 'true: ~/estimate_payload measures the empty hand', live=True
+    ),
     Parameter('payload.<frame>.mass', 'number', 0.0, 'mass of the payload', 'kg', 0, 1e4, live=True),
     Parameter(
         'payload.<frame>.com', 'numbers', [0.0] * 3, 'centre of mass of the payload in the axes of the frame',

@@ -26,6 +26,7 @@ from ..control.controller import Outputs
 from ..control.guard_link import GuardLink
 from ..control.node_state import HAND_OVER, NodeState
 from ..control.parameters import for_frames, without_frames
+from ..control.payload_estimate import PayloadMeasurement
 from ..control.session import PERIOD, Session
 from ..control.settings import Settings
 from ..control.startup_report import startup_report
@@ -76,6 +77,7 @@ class TorqueControllerNode(NodeBase, LifecycleNode):
         self.create_service(SetBool, '~/enable', self._on_enable)
         self.create_service(Trigger, '~/clear_fault', self._on_clear_fault)
         self.create_service(Trigger, '~/release', self._on_release)
+        self.create_service(Trigger, '~/estimate_payload', self._on_estimate_payload)
         self.begin_watch(PERIOD / 2)
         if self.ros_parameters.values['auto_activate']:
             if self.trigger_configure() is not DONE:
@@ -180,6 +182,7 @@ class TorqueControllerNode(NodeBase, LifecycleNode):
         for publisher in self._topics.publishers:
             self._to_close.append(partial(self.destroy_lifecycle_publisher, publisher))
         self._statistics = Statistics()
+        self._payloads = PayloadMeasurement()
         self._transforms = Transforms(self, robot.urdf.root)
         self._to_close.append(self._transforms.close)
         self._recorder = self._new_recorder(values['flight_recorder'])
@@ -398,6 +401,19 @@ class TorqueControllerNode(NodeBase, LifecycleNode):
             return response
         outputs = self._request('release', release=True)
         response.success, response.message = True, outputs.mode.value
+        return response
+
+    def _on_estimate_payload(self, request: Any, response: Any) -> Any:
+        """~/estimate_payload: add the present resting pose, and estimate from three poses on."""
+        response.success = False
+        if self._session is None:
+            response.message = 'the node is not configured'
+            return response
+        try:
+            response.message = self._payloads.add(self._session.controller)
+            response.success = True
+        except KrangError as error:
+            response.message = str(error)
         return response
 
     def _change_parameters(self, values: Mapping[str, Any]) -> None:

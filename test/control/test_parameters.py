@@ -41,6 +41,8 @@ TABLE = {
     'cartesian.<frame>.max_force': (None, True),
     'cartesian.<frame>.max_moment': (None, True),
     'guide.damping': (None, True),
+    'estimate_payload.frame': ('', True),
+    'estimate_payload.tare': (False, True),
     'nullspace.stiffness': (None, True),
     'nullspace.damping_ratio': (1.0, True),
     'nullspace.posture': (None, True),

@@ -50,6 +50,8 @@ LIVE = {
     'cartesian.tip.max_force': 40.0,
     'cartesian.tip.max_moment': 5.0,
     'guide.damping': 3.0,
+    'estimate_payload.frame': 'tip',
+    'estimate_payload.tare': True,
     'nullspace.stiffness': 20.0,
     'nullspace.damping_ratio': 0.5,
     'nullspace.posture': [0.1, 0.2],
