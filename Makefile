@@ -1,4 +1,4 @@
-# make demo | setup | check | test | test-long | docs | pictures | bench | soak
+# make demo | setup | check | test | test-long | docs | pictures | bench | soak | fuzz | faults
 # PYTHON is the interpreter, VENV the folder of the virtual environment.
 PYTHON ?= python3
 VENV ?= .venv
@@ -29,7 +29,7 @@ IN_PARALLEL := -n 2 --dist loadfile
 COVERAGE ?= --cov=krang_dynamics --cov-report=term:skip-covered
 export COVERAGE_CORE := $(shell $(PYTHON) -c 'import sys; print("sysmon" if sys.version_info >= (3, 12) else "ctrace")')
 
-.PHONY: setup check test test-long lint docs demo pictures bench soak test-pinocchio-3 test-kilted clean
+.PHONY: setup check test test-long lint docs demo pictures bench soak fuzz faults test-pinocchio-3 test-kilted clean
 
 define install
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10) and \
@@ -43,6 +43,8 @@ setup: $(VENV)/.installed
 
 $(VENV)/.installed: setup.py
 	$(call install,$(EXTRAS))
+	@command -v chromedriver >/dev/null || \
+	    echo 'the tests and pictures of the page need Chromium: apt-get install chromium chromium-driver'
 	@touch $@
 
 # Only what the demonstration needs.
@@ -77,6 +79,7 @@ demo: $(VENV)/.demo
 pictures: setup
 	$(BIN)/krang demo krang --force --picture docs/pictures/krang_demo.png
 	$(BIN)/krang demo krang --duration 6.5 --force --picture $(VENV)/krang.png --animate docs/pictures/krang.gif
+	$(BIN)/python docs/make_pictures.py
 
 # Ratios that are worse than the recorded ones are an error.
 bench: setup
@@ -93,7 +96,14 @@ test-kilted:
 	$(MAKE) setup VENV=.venv-kilted ROS=ros-kilted
 	.venv-kilted/bin/python -m pytest $(PLUGINS) test/nodes test/launch -m 'not long'
 
-# A node for ten minutes at 1 kHz, whose memory must not grow; then every demonstration ten times per engine.
+# A million invalid messages, and a thousand faults, on the real topics of running nodes.
+fuzz: setup
+	PYTHONPATH=test $(BIN)/python test/endurance/fuzz.py
+faults: setup
+	PYTHONPATH=test $(BIN)/python test/endurance/faults.py
+
+# A node for an hour at 1 kHz with requests, whose memory must not grow; then every demonstration ten times
+# per engine.
 soak: setup
 	$(BIN)/krang bench soak
 	set -e; for engine in mujoco pinocchio; do for robot in krang otbot pendubot planar_2r anthropomorphic; do \

@@ -33,7 +33,7 @@ setup(
     name=NAME,
     version=version(),
     packages=find_packages(include=[NAME, f'{NAME}.*']),
-    package_data={NAME: ['py.typed']},
+    package_data={NAME: ['py.typed', 'bags/validation/uplot/*']},
     data_files=[
         ('share/ament_index/resource_index/packages', [f'resource/{NAME}']),
         (f'share/{NAME}', ['package.xml']),
@@ -50,7 +50,7 @@ setup(
         'ros-kilted': wheels('kilted'),
         'derivation': ['casadi', 'sympy'],
         'simulation': ['mujoco'],
-        'bags': ['rosbags', 'matplotlib'],
+        'bags': ['rosbags'],
         'campaign': ['dask[distributed]', 'matplotlib', 'pyarrow', 'rosbags'],
         'peers': ['dartpy', 'drake', 'pybullet'],
         'viewer': ['matplotlib', 'pillow'],

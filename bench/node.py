@@ -132,6 +132,13 @@ class Client:
         while time.monotonic() < end:
             self.executor.spin_once(0.005)
 
+    def spin_states(self, duration):
+        """States for a time [s], whatever is answered."""
+        end = time.monotonic() + duration
+        while time.monotonic() < end:
+            self.send()
+            self.spin(0.002)
+
     def wait_for(self, name):
         """Until the node answers."""
         if name == 'torque_controller':

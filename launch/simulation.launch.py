@@ -12,7 +12,7 @@ from launch.actions import GroupAction, LogInfo, OpaqueFunction
 from launch_ros.actions import Node, SetParameter
 from launch_ros.parameter_descriptions import ParameterValue
 
-from krang_dynamics.launching import declared, failure, hardware_beside, is_true
+from krang_dynamics.launching import declared, enclave_words, failure, hardware_beside, is_true
 from krang_dynamics.robot.library import load_robot, share
 from krang_dynamics.robot.model import Robot
 from krang_dynamics.simulation.simulated_robot import default_terms
@@ -34,7 +34,9 @@ ARGUMENTS = {  # name: default, description
         'whether to activate the controller, which then enables itself',
     ),
     'rviz': ('false', 'whether to show the robot in RViz'),
+    'enclave': ('', 'SROS2: parent of the enclaves of the nodes, for example /; empty: no security'),
 }
+INHERITED = ('robot', 'namespace', 'params_file', 'guard', 'auto_activate', 'enclave')
 
 
 def generate_launch_description() -> LaunchDescription:
@@ -60,7 +62,7 @@ def controller(config: dict[str, str], robot: Robot) -> Action:
     arguments = {
         'terms': config['terms'] or default_terms(robot),
         'use_sim_time': 'true',
-        **{name: config[name] for name in ('robot', 'namespace', 'params_file', 'guard', 'auto_activate')},
+        **{name: config[name] for name in INHERITED},
     }
     return hardware_beside(__file__, arguments)
 
@@ -77,6 +79,7 @@ def simulator(config: dict[str, str], lock_step: bool, guard: bool) -> Action:
         executable='simulator',
         name='simulator',
         namespace=config['namespace'],
+        ros_arguments=enclave_words(config['enclave'], 'simulator'),
         parameters=[*([Path(config['params_file'])] if config['params_file'] else []), values],
         remappings=[('effort_commands', 'guarded/effort_commands')] if guard else [],
         on_exit=[failure('the simulator has ended; see its message above')],

@@ -59,9 +59,11 @@ def _pairs(robot: Robot, numeric: Numeric, q: Array, v: Array, a: Array) -> dict
         'A': (numeric('mass_matrix', q), robot.mass_matrix(q)),
         'C': (numeric('coriolis_matrix', q, v), robot.coriolis_matrix(q, v)),
         'Q': (numeric('gravity', q), robot.gravity_torque(q)),
-        'friction': (numeric('friction', v), robot.friction_torque(v)),
         'inverse dynamics': (numeric('inverse_dynamics', q, v, a), robot.inverse_dynamics(q, v, a)),
     }
+    friction = robot.config.friction
+    if not (friction.width or friction.stribeck or friction.offset):  # [krang] eq. 17 has none of them
+        pairs['friction'] = (numeric('friction', v), robot.friction_torque(v))
     for frame in robot.config.end_effectors:
         pairs[f'J {frame}'] = (numeric(jacobian_of(frame), q), robot.jacobian(q, frame))
     if robot.config.rolling:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import InputError, KrangError
 from ..robot.library import load_robot
 from ..robot.model import Robot
-from .arguments import BAG, ROBOT, add_ros_arguments, command_parser
+from .arguments import BAG, ROBOT, add_lock, add_ros_arguments, command_parser, locked_joints
 from .libraries import require_libraries, require_ros
 
 if TYPE_CHECKING:
@@ -27,6 +27,10 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
     add('--bag', metavar='BAG', help=f'show a recording: {BAG}')
     add('--topic', help='with --bag: topic of the joint states; default: joint_states')
     add('--map', action='append', default=[], metavar='FROM=TO', help='with --bag: rename recorded joints')
+    add_lock(parser, 'with --bag: a joint that did not move, at this position [rad, m]')
+    add(
+        '--remove-subtree', action='append', default=[], metavar='LINK', help='with --bag: remove these links'
+    )
     add('--node', metavar='NAME', help='the controller, if there are several')
     add('--host', default='localhost', help='address to listen on; default localhost')
     add('--port', type=int, default=8080, help='first port to try; default 8080')
@@ -77,14 +81,18 @@ def _recording(options: argparse.Namespace) -> tuple[Robot, 'Playback']:
     from ..bags.replay.recorded_controller import recorded_controller, recorded_robot
     from ..bags.validation.recording import Reading
     from ..bags.validation.validation import validate
+    from ..robot.variant import without_subtree
     from ..viewer.playback import Playback
 
     bag = Bag(options.bag)
     robot = load_robot(options.robot) if options.robot else recorded_robot(bag, options.node)
+    for link in options.remove_subtree:
+        robot = without_subtree(robot, link)
     controller = recorded_controller(bag, options.node)
     snapshots = recorded_snapshots(bag, robot, controller, options.topic, options.map)
+    reading = Reading(options.topic, tuple(options.map), locked_joints(options.lock))
     try:
-        validation, problem = validate(options.bag, robot, Reading(options.topic, tuple(options.map))), ''
+        validation, problem = validate(options.bag, robot, reading), ''
     except KrangError as error:  # torque was not recorded
         validation, problem = None, f'The model is not compared with the recording: {error}'
     return robot, Playback(snapshots, controller, bag.start, validation, problem)

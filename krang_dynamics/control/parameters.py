@@ -166,7 +166,7 @@ PARAMETERS = (
     ),
     Parameter(
         'stream.jerk', 'per_joint', None,
-        'largest jerk of streamed motion; default: its default acceleration within 0.1 s',
+        'largest jerk of streamed motion; default: its default acceleration within 0.05 s',
         'rad/s3', 1e-6, 1e8, live=True,
     ),
     Parameter(

@@ -58,6 +58,7 @@ class RobotWatch:
         self._requests: SimpleQueue[Callable[[], None]] = SimpleQueue()  # from other threads
         self._namespace = self._chosen.rpartition('/')[0] or self._watcher.get_namespace().rstrip('/')
         self._of_robot: list[Any] = []  # subscriptions
+        self._of_controller: list[Any] = []
         self._subscribe_to_robot()
 
     def poll(self) -> Snapshot:
@@ -159,31 +160,40 @@ class RobotWatch:
         )
 
     def _search(self) -> None:
-        if self.controller:
+        """Find the controller, or the one that has replaced it."""
+        if self.controller and self._watcher.count_publishers(f'{self.controller}/state'):
             return
         found = running_controllers(self._watcher, self._chosen)
-        if len(found) != 1:
+        if len(found) == 1:
+            self._follow(found[0])
+        elif not self.controller:
             several = f'several controllers are running: {", ".join(found)}; choose one with --node'
             self.problem = several if found else 'no controller is running'
-            return
-        self.problem, self.controller = '', found[0]
-        namespace = self.controller.rpartition('/')[0]
-        self._guard = f'{namespace}/torque_guard'
+
+    def _follow(self, controller: str) -> None:
+        """Subscribe to the topics of a controller and of the guard beside it."""
+        while self._of_controller:
+            self._watcher.destroy_subscription(self._of_controller.pop())
+        self._terms.clear()
+        namespace = controller.rpartition('/')[0]
+        self.problem, self.controller, self._guard = '', controller, f'{namespace}/torque_guard'
         if namespace != self._namespace:
             self._namespace = namespace
             self._subscribe_to_robot()
-        create = self._watcher.create_subscription
-        create(DiagnosticArray, '/diagnostics', self._on(self._observed.take_report), qos.RELIABLE)
-        create(String, f'{self.controller}/state', self._on_state, qos.LATCHED)
-        create(String, f'{self._guard}/state', self._on_guard, qos.LATCHED)
-        for topic in VALUES:
-            self._subscribe_to_values(topic)
+        for kind, topic, take, profile in (
+            (DiagnosticArray, '/diagnostics', self._on(self._observed.take_report), qos.RELIABLE),
+            (String, f'{controller}/state', self._on_state, qos.LATCHED),
+            (String, f'{self._guard}/state', self._on_guard, qos.LATCHED),
+        ):
+            self._of_controller.append(self._watcher.create_subscription(kind, topic, take, profile))
+        for name in VALUES:
+            self._subscribe_to_values(name)
 
     def _subscribe_to_values(self, topic: str) -> None:
         take = self._on(partial(self._observed.take_values, topic))
-        self._watcher.create_subscription(
-            JointState, f'{self.controller}/{topic}', take, qos.NEWEST, raw=True
-        )
+        name = f'{self.controller}/{topic}'
+        new = self._watcher.create_subscription(JointState, name, take, qos.NEWEST, raw=True)
+        self._of_controller.append(new)
 
     def _on(self, take: Callable[[Any, float], None]) -> Callable[[Any], None]:
         return lambda message: take(message, self._now)

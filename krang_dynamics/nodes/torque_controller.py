@@ -34,7 +34,7 @@ from ..control.terms.wrench import Wrench
 from ..errors import KrangError
 from ..robot.model import Robot
 from ..safety.modes import Fault, Mode
-from .ros import qos
+from .ros import qos, trajectory_action
 from .ros.controller_topics import ControllerTopics
 from .ros.description import description_of
 from .ros.diagnostics import Statistics
@@ -191,6 +191,10 @@ class TorqueControllerNode(NodeBase, LifecycleNode):
         self._taken_at = 0  # when the newest message was taken [ns]
         self._unstamped: Stamp = (0, 0)  # label of the newest joint state without a stamp
         self._state_topic = self.resolve_topic_name('joint_states')
+        self._action = None
+        if trajectory_action.IS_AVAILABLE:
+            self._action = trajectory_action.TrajectoryAction(self, session, lambda: self.clock_now)
+            self._to_close.append(self._action.close)
         for subscription in self._subscribe(session, robot):
             self._to_close.append(partial(self.destroy_subscription, subscription))
 
@@ -362,7 +366,7 @@ class TorqueControllerNode(NodeBase, LifecycleNode):
 
     def _on_heartbeat(self, message: Any, received: int) -> None:
         assert self._guard is not None
-        self._guard.take(message.data, monotonic())
+        self._guard.take(message.data, monotonic(), self.now())
 
     def _on_enable(self, request: Any, response: Any) -> Any:
         """~/enable: true begins the ramp, false runs the stop policy."""
@@ -370,7 +374,7 @@ class TorqueControllerNode(NodeBase, LifecycleNode):
             response.success, response.message = not request.data, 'the node is not active; activate it first'
             return response
         self._check_publishers()
-        self._check_guard()
+        self._check_guard(self.now())
         outputs = self.session.enable(bool(request.data), self.now(), self.clock_now)
         self._publish(outputs, event='enable' if request.data else 'disable')
         response.success = self.session.controller.safety.is_driving == request.data
@@ -422,6 +426,8 @@ class TorqueControllerNode(NodeBase, LifecycleNode):
             self.warn_once('delay', outputs.warning)
         if outputs.accepted:
             self._publish_state('trajectory')
+        if self._action is not None:
+            self._action.after_step(outputs)
         if (outputs.mode, outputs.fault, outputs.contact) != self._seen:
             self._report_change(outputs, event)
         elif event:
@@ -472,7 +478,7 @@ class TorqueControllerNode(NodeBase, LifecycleNode):
         if self._session is None:
             return
         now = self.now()
-        self._check_guard()
+        self._check_guard(now)
         if self._session.is_enable_pending:
             self._check_publishers()
             self._report_waiting()
@@ -494,9 +500,11 @@ class TorqueControllerNode(NodeBase, LifecycleNode):
             self._waiting_since = monotonic()
             self.get_logger().warning(f'waiting to enable: {missing}')
 
-    def _check_guard(self) -> None:
+    def _check_guard(self, now: float) -> None:
         if self._guard is not None:
-            self.session.guard_problem = self._guard.problem(monotonic())
+            # Enable needs a guard that is alive by the steady clock.
+            by_time = now if self.is_sending else None
+            self.session.guard_problem = self._guard.problem(monotonic(), by_time)
 
     def _check_publishers(self) -> None:
         """Look for other publishers of commands and of states, and for unknown joints."""

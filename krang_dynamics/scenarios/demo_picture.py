@@ -80,9 +80,8 @@ def unwrapped(robot: Robot, errors: Array) -> Array:
 
 def _verdict(results: Sequence[Result]) -> tuple[str, str]:
     missed = [result.name for result in results if not result.passed]
-    if missed:
-        return f'{len(missed)} of {len(results)} criteria missed ({", ".join(missed)})', BAD
-    return f'all {len(results)} criteria met', GOOD
+    verdict = f'{len(results) - len(missed)} of {len(results)} criteria met'
+    return (f'{verdict}; missed: {", ".join(missed)}', BAD) if missed else (verdict, GOOD)
 
 
 def _paint_torques(axes: Any, record: DemoRecord, thin: slice) -> None:

@@ -15,9 +15,9 @@ Then = Callable[[bool, str], None]  # takes whether a request has succeeded, and
 HEAVIEST = 20.0  # of the slider [kg]
 TILT = 30.0  # largest of the sliders [deg]
 GAINS = {  # name: largest, step, meaning
-    'gains.bandwidth': (30.0, 0.1, 'bandwidth [rad/s]'),
+    'gains.bandwidth': (60.0, 0.1, 'bandwidth [rad/s]'),
     'gains.damping_ratio': (2.0, 0.01, 'damping ratio'),
-    'friction.scale': (1.0, 0.01, 'friction compensation'),
+    'friction.scale': (1.5, 0.01, 'friction compensation'),
 }
 QUESTIONS = {
     'enable': 'The motors get torque. Is everyone out of reach of the robot?',
@@ -117,13 +117,14 @@ class Controls:
     # -- sliders -----------------------------------------------------------------------------------------
 
     def _show_slider(self, name: str, label: str, low: float, high: float, step: float, value: float) -> None:
-        value = min(max(value, low), high)
         if name in self._handles:
             slider = self._handles[name]
+            value = min(max(value, slider.min), slider.max)
             if abs(slider.value - value) > step / 2:
                 slider.value = value
             return
         with self._sliders:
+            low, high = min(low, value), max(high, value)
             slider = self._client.gui.add_slider(label, low, high, step, value)
         slider.on_update(lambda event: self._change(name, event.client_id))
         self._handles[name] = slider

@@ -1,6 +1,9 @@
 """The page: scene, charts, table and state, in any number of browsers."""
 
+import sys
 from collections.abc import Callable
+from contextlib import redirect_stdout
+from io import StringIO
 from time import monotonic, sleep
 from typing import Any, Protocol
 
@@ -21,6 +24,7 @@ from .words import joints_html, legend_html, parameters_html, state_html, text_h
 
 PERIOD = 1 / 30  # of the scene [s]
 PER_CHART = 6  # frames between two drawings of charts and tables
+ROOM = 3.0  # of a robot that drives, relative to its size
 HINT = 'Charts appear while the controller sends torque. Terms and reference need publish_terms: true.'
 
 
@@ -55,6 +59,7 @@ class Page:
         self.url = f'http://{shown}:{self.server.get_port()}/' + (f'{token}/' if token else '')
         self._snapshot: Snapshot | None = None
         self._frame = 0
+        self._errors: set[str] = set()
         self._parameters_of: NodeState | None = None
         self._controls: dict[int, Callable[[Snapshot], None]] = {}  # by browser: how its controls follow
         with self.server.atomic():
@@ -68,11 +73,15 @@ class Page:
         """Follow the source until is_over(), at most 30 times per second."""
         while not is_over():
             start = monotonic()
-            self.show(self._source.poll())
+            try:
+                self.show(self._source.poll())
+            except Exception as error:  # of any kind: one bad message must not end the page
+                self._report(error)
             sleep(max(0.001, PERIOD - (monotonic() - start)))
 
     def close(self) -> None:
-        self.server.stop()
+        with redirect_stdout(StringIO()):  # viser prints that it has stopped
+            self.server.stop()
 
     def show(self, snapshot: Snapshot) -> None:
         """Draw one frame."""
@@ -89,6 +98,13 @@ class Page:
         self._frame += 1
         for show in list(self._controls.values()):
             show(snapshot)
+
+    def _report(self, error: Exception) -> None:
+        """Print an error, each kind once."""
+        kind = type(error).__name__
+        if kind not in self._errors:
+            self._errors.add(kind)
+            print(f'krang: the page cannot show a message: {kind}: {error}', file=sys.stderr, flush=True)
 
     def _show_texts(self, snapshot: Snapshot, limits: Array) -> None:
         source = self._source
@@ -115,6 +131,7 @@ class Page:
 
     def _look_at_robot(self) -> None:
         camera, middle, size = self.server.initial_camera, self.scene.middle, self.scene.size
+        size *= 1 if self._robot.config.odom is None else ROOM
         camera.look_at = middle
         camera.position = middle + size * np.array([1.05, -0.95, 0.45])
         camera.fov = np.radians(45)

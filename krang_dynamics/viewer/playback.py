@@ -123,7 +123,7 @@ class ModelCharts:
         self._residual.rename(f'{joint}: residual [N m], RMSE {fit.rmse:.3g}')
         curves = {
             'measured': measured,
-            'full model': predicted,
+            'whole model': predicted,
             'gravity only': series.predicted['gravity'][:, j],
         }
         self._torque.draw(series.t, curves, (colours.MEASURED, colours.PREDICTED, colours.GRAVITY))

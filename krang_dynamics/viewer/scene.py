@@ -15,7 +15,7 @@ from ..errors import KrangError
 from ..robot.model import Robot
 from .solids import Solid, solids
 
-SAME = 1e-6  # change of a coordinate that is not sent to the browsers
+SAME = 1e-4  # smallest change of a coordinate that is sent to the browsers [m, 1]
 TINTS = 20  # steps of the colour between an unloaded and a fully loaded link
 GHOST = 0.25  # opacity of the reference
 TRAIL = 400  # points of a trail
@@ -45,7 +45,7 @@ class RobotScene:
         low, high = self._body.extent(robot.home)
         self.size = float(np.linalg.norm(high - low)) or 1.0  # [m]
         self.middle = (low + high) / 2
-        self.ground = float(min(low[2], 0.0 if robot.config.odom is None else low[2]))
+        self.ground = min(float(low[2]), 0.0)
         self._shown_centre = np.full(3, np.inf)
         self._down = np.zeros(3)  # arrow of the weight, once the controller tells its direction [m]
         self._add_ground()

@@ -14,7 +14,7 @@ from ..robot.model import Robot
 
 OLD = 0.5  # age at which joint states count as missing [s]
 MODE_COLOURS = {
-    'active': colours.GOOD, 'passing': colours.GOOD, 'ramping': colours.WARNING,
+    'active': colours.GOOD, 'relaying': colours.GOOD, 'ramping': colours.WARNING,
     'stopping': colours.WARNING, 'fault': colours.BAD,
 }  # fmt: skip
 NEXT_STEPS = {  # by kind of fault

@@ -5,12 +5,13 @@ from harness import Harness
 
 from krang_dynamics.control.guard_link import LONGEST, GuardLink, heartbeat
 
-NOW = 100.0  # [s]
+NOW = 100.0  # steady [s]
+SIMULATED = 5.0  # simulated time of the heartbeat [s]
 
 
 def link(mode='idle', obstacle='', age=0.0):
     guard = GuardLink('torque_guard')
-    guard.take(heartbeat(mode, obstacle), NOW - age)
+    guard.take(heartbeat(mode, obstacle), NOW - age, SIMULATED)
     return guard
 
 
@@ -27,6 +28,13 @@ def test_a_live_guard_is_no_problem(mode):
 def test_a_guard_that_is_gone_is_noticed_within_half_a_second():
     assert LONGEST <= 0.45
     assert "no heartbeat of 'torque_guard' for 0.41 s" in link(age=0.41).problem(NOW)
+
+
+def test_in_simulated_time_a_guard_is_gone_only_by_both_clocks():
+    guard = link(age=3.0)  # of a busy machine
+    assert guard.problem(NOW, SIMULATED + 0.3) == ''
+    assert 'for 0.50 s' in guard.problem(NOW, SIMULATED + 0.5)
+    assert link(age=0.3).problem(NOW, SIMULATED + 9.0) == ''  # a simulation faster than real time
 
 
 def test_the_reason_of_the_guard_is_passed_on():

@@ -40,6 +40,7 @@ TABLE = {
     'cartesian.<frame>.axes': ('', True),
     'cartesian.<frame>.max_force': (None, True),
     'cartesian.<frame>.max_moment': (None, True),
+    'guide.damping': (None, True),
     'nullspace.stiffness': (None, True),
     'nullspace.damping_ratio': (1.0, True),
     'nullspace.posture': (None, True),

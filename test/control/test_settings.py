@@ -49,6 +49,7 @@ LIVE = {
     'cartesian.tip.axes': 'tip',
     'cartesian.tip.max_force': 40.0,
     'cartesian.tip.max_moment': 5.0,
+    'guide.damping': 3.0,
     'nullspace.stiffness': 20.0,
     'nullspace.damping_ratio': 0.5,
     'nullspace.posture': [0.1, 0.2],

@@ -51,6 +51,7 @@ def test_hardware_declares_its_arguments_with_defaults_and_descriptions():
         'guard': 'true',
         'use_sim_time': 'false',
         'log_level': 'info',
+        'enclave': '',
     }
 
 
@@ -191,6 +192,13 @@ def test_launch_waits_longer_than_the_longest_stop():
 def test_the_log_level_reaches_both_nodes():
     for action in load(log_level='debug').values():
         assert action.words[action.words.index('--log-level') + 1] == 'debug'
+
+
+@needs_launch
+def test_every_node_gets_its_enclave():
+    for name, action in load(enclave='/lab').items():
+        assert action.words[action.words.index('--enclave') + 1] == f'/lab{name}'
+    assert all('--enclave' not in action.words for action in load().values())
 
 
 # -- running -------------------------------------------------------------------------------------------

@@ -34,6 +34,7 @@ def test_it_declares_its_arguments_with_defaults_and_descriptions():
         'guard': 'true',
         'auto_activate': 'true',
         'rviz': 'false',
+        'enclave': '',
     }
 
 

@@ -22,11 +22,11 @@ needs_browser = pytest.mark.skipif(
 FLAGS = (
     '--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking '
     '--disable-component-update --disable-sync --use-gl=angle --use-angle=swiftshader '
-    '--enable-unsafe-swiftshader --window-size=1100,760'
+    '--enable-unsafe-swiftshader --window-size=1000,600'
 )
-PATIENCE = 30.0  # software rendering on a busy machine is slow [s]
+PATIENCE = 60.0  # software rendering on a busy machine is slow [s]
 HARMLESS = ('ReadPixels', 'THREE.Clock')  # warnings of three.js and of software rendering
-PANEL = 410  # width of a panel at the side of the scene [pixels]
+PANEL = 405  # width of a panel at the side of the scene [pixels]
 
 
 class Browser:

@@ -34,8 +34,16 @@ def robot(harness):
 
 @pytest.fixture(scope='module')
 def controller(harness, robot):
-    Guard(harness, robot='planar_2r')
-    return Controller(harness, robot='planar_2r', publish_terms=True, terms=['gravity']).activate()
+    # Software rendering leaves little time to the nodes, whose timeouts are not tested here.
+    Guard(harness, robot='planar_2r', state_timeout=2.0, silence=1.0)
+    return Controller(
+        harness,
+        robot='planar_2r',
+        terms=['gravity'],
+        publish_terms=True,
+        state_timeout=2.0,
+        limits__state_rate=1.0,
+    ).activate()
 
 
 @pytest.fixture(scope='module')
@@ -69,7 +77,7 @@ def test_three_browsers_see_the_same_and_a_page_without_token_has_no_controls(pa
     browser.open_tab(url)
     browser.until_text('EMERGENCY STOP')
     browser.open_tab(url.rpartition('/')[0].rpartition('/')[0] + '/')  # without the token
-    browser.until_text('active')
+    browser.until_text('Controller')
     assert not {'EMERGENCY STOP', 'Enable', 'Disable', 'Clear fault', 'Release'} & set(browser.buttons)
     browser.switch(0)
 
@@ -103,7 +111,8 @@ def test_the_page_comes_back_after_its_server_was_restarted(harness, page, brows
     browser.until_text('emergency_stop')
 
 
-def test_nothing_went_wrong_in_the_browser(page, browser):
+def test_nothing_went_wrong_in_browser_and_server(page, browser):
+    assert 'cannot show' not in page[0].log
     errors = [text for text in browser.errors() if 'WebSocket' not in text]  # while the server was away
     assert errors == []
 
@@ -122,9 +131,3 @@ def test_the_slider_of_a_recording_moves_the_robot(harness, browser, tmp_path):
     browser.until(lambda: changed(before, browser.scene()) > MOVED, 'the robot to move')
     assert 'error of' in browser.text or 'jump to' in browser.text
     assert command.control_c() == 0
-
-
-@pytest.mark.long
-def test_the_server_takes_less_than_a_quarter_of_a_core_at_1_khz(harness):
-    """Server process, one browser's connection, 17 joints, states, torques and terms at 1 kHz."""
-    np.testing.assert_array_less(0, 1)

@@ -1,24 +1,22 @@
-"""Reports as one HTML file each, with embedded plots."""
+"""Reports as one HTML file each, with charts that can be zoomed."""
 
-import base64
 import html
-import io
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
-from ...errors import KrangError
+from ... import colours
 from ..identification.identification import Identification
+from .html_charts import chart, head, scripts
 from .validation import Validation, cell
 
-STYLE = """
-body { font: 15px/1.5 system-ui, sans-serif; max-width: 72em; margin: 2em auto; color: #222 }
-table { border-collapse: collapse; margin: 1em 0 } td, th { padding: .2em .8em }
-td { text-align: right; font-variant-numeric: tabular-nums } td:first-child, th { text-align: left }
-img { max-width: 100% } .warning { color: #a40000 }
+STYLE = f"""
+body {{ font: 15px/1.5 system-ui, sans-serif; max-width: 72em; margin: 2em auto; color: {colours.MEASURED} }}
+table {{ border-collapse: collapse; margin: 1em 0 }} td, th {{ padding: .2em .8em }}
+td {{ text-align: right; font-variant-numeric: tabular-nums }} td:first-child, th {{ text-align: left }}
+.chart {{ margin: 1em 0 }} .warning {{ color: {colours.BAD} }}
 """
-COLOURS = {'measured': '#222', 'predicted': '#d62728', 'gravity': '#9ecae1', 'before': '#9ecae1'}
+ZOOM = 'Drag to zoom, double-click to return.'
 
 
 def validation_html(result: Validation) -> str:
@@ -29,6 +27,7 @@ def validation_html(result: Validation) -> str:
         _rows(['joint', 'verdict'], list(result.verdicts.items())),
         *(f'<p class="warning">{_text(hint)}</p>' for hint in result.hints),
         '<h2>Measured and predicted torque</h2>',
+        f'<p>{ZOOM}</p>',
         *(_plot(result, name) for name in result.joints),
         '<h2>Errors</h2>',
         '<p>RMSE of measured - predicted torque by level [N m]: gravity, with motion, with rotor inertia, '
@@ -89,42 +88,25 @@ def identification_html(result: Identification) -> str:
         ),
     ]
     for before, after in zip(result.before, result.after, strict=True):
-        parts.append(f'<h2>{_text(after.bag)} over time</h2>')
+        parts.append(f'<h2>{_text(after.bag)} over time</h2><p>{ZOOM}</p>')
         parts += [_plot(after, name, before) for name in after.joints]
     return _page(f'Identification of {result.robot.name}', parts)
 
 
 def _plot(result: Validation, joint: str, before: Validation | None = None) -> str:
-    """Torque and residual over time, as an embedded image."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise KrangError('matplotlib is not installed; pip install matplotlib') from None
+    """Torque and residual over time."""
     series, j = result.series, result.names.index(joint)
     measured, predicted = series.measured[:, j], series.predicted['friction'][:, j]
-    figure = Figure(figsize=(11, 4), layout='constrained')
-    above, below = figure.subplots(2, 1, sharex=True, height_ratios=(2, 1))
-    above.plot(series.t, measured, color=COLOURS['measured'], lw=1, label='measured')
+    torque = {'measured': (colours.MEASURED, measured), 'whole model': (colours.PREDICTED, predicted)}
+    residual = {'residual': (colours.PREDICTED, measured - predicted)}
     if before is None:
-        gravity = series.predicted['gravity'][:, j]
-        above.plot(series.t, gravity, color=COLOURS['gravity'], lw=1, label='gravity only')
+        torque['gravity only'] = (colours.GRAVITY, series.predicted['gravity'][:, j])
     else:
         earlier = before.series.measured[:, j] - before.series.predicted['friction'][:, j]
-        below.plot(before.series.t, earlier, color=COLOURS['before'], lw=0.8, label='before')
-    above.plot(series.t, predicted, color=COLOURS['predicted'], lw=1, label='whole model')
-    below.plot(series.t, measured - predicted, color=COLOURS['predicted'], lw=0.8, label='residual')
-    above.set_ylabel('torque [N m]')
-    below.set_ylabel('residual [N m]')
-    below.set_xlabel('time [s]')
-    above.set_title(joint)
-    above.legend(loc='upper right', fontsize='small')
-    return _image(figure)
-
-
-def _image(figure: Any) -> str:
-    buffer = io.BytesIO()
-    figure.savefig(buffer, format='png', dpi=80)
-    return f'<img alt="" src="data:image/png;base64,{base64.b64encode(buffer.getvalue()).decode()}">'
+        residual = {'before': (colours.GRAVITY, np.interp(series.t, before.series.t, earlier)), **residual}
+    return chart(f'{joint}: torque [N m]', series.t, torque, group=joint) + chart(
+        f'{joint}: residual [N m]', series.t, residual, height=150, group=joint
+    )
 
 
 def _rows(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -141,10 +123,9 @@ def _lines(lines: Sequence[str]) -> str:
 
 
 def _page(title: str, parts: Sequence[str]) -> str:
-    head = f'<meta charset="utf-8"><title>{_text(title)}</title><style>{STYLE}</style>'
-    return (
-        f'<!doctype html><html><head>{head}</head><body><h1>{_text(title)}</h1>{"".join(parts)}</body></html>'
-    )
+    meta = f'<meta charset="utf-8"><title>{_text(title)}</title><style>{STYLE}</style>{head()}'
+    body = f'<h1>{_text(title)}</h1>{"".join(parts)}{scripts()}'
+    return f'<!doctype html><html><head>{meta}</head><body>{body}</body></html>'
 
 
 def _text(value: str) -> str:

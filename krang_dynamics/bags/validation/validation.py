@@ -41,6 +41,7 @@ class Validation:
     wrenches: dict[str, dict[str, FitFigures]]
     series: PlotSeries = field(repr=False)
     names: tuple[str, ...] = ()
+    resting: tuple[str, ...] = ()  # joints that do not move
 
     def as_json(self) -> dict[str, Any]:
         """The figures without the curves."""
@@ -153,7 +154,7 @@ def _summary(
 ) -> Validation:
     robot, bag, names = recording.robot, recording.bag, recording.robot.joint_names
     # The torque of a passive joint is compared with zero; with rolling wheels it is undetermined.
-    shown = recording.measured if robot.config.rolling else recording.moving
+    shown = recording.measured if robot.config.rolling else recording.known
     joints = {names[i]: int(i) for i in np.flatnonzero(shown)}
     series, full = total.series, total.levels['friction']
     hint = None
@@ -161,6 +162,8 @@ def _summary(
         residual = series.measured - series.predicted['friction']
         hint = load_hint(robot, series.q, series.v, residual, recording.measured)
     lines = check_lines(total.check, robot, recording.measured.tolist(), full)
+
+    silent = [f'{name}: effort is missing or always zero; it is left out' for name in recording.silent]
 
     def figures(levels: dict[str, CorrelationSums], i: int) -> dict[str, FitFigures]:
         return {level: sums.figures(i) for level, sums in levels.items()}
@@ -174,9 +177,10 @@ def _summary(
         joints={name: figures(total.levels, i) for name, i in joints.items()},
         verdicts={name: verdict(series, i, full.figures(i), hint is not None) for name, i in joints.items()},
         worst={name: total.worst[i] for name, i in joints.items()},
-        check=[*(f'! {line}' for line in [*total.damage, *problems]), *lines],
+        check=[*(f'! {line}' for line in [*total.damage, *problems, *silent]), *lines],
         hints=[hint] if hint else [],
         wrenches={name: figures(total.wrenches, i) for name, i in joints.items()} if total.wrenches else {},
         series=series,
         names=names,
+        resting=tuple(name for name, rests in zip(names, total.check.at_rest(), strict=True) if rests),
     )

@@ -129,8 +129,8 @@ class Reference:
             self._follow(track, now)
 
     def move_to(self, now: float, columns: Integers, goal: Array, streamed: bool) -> None:
-        """Move some joints to a goal within the stream's limits; a streamed one must be renewed."""
-        self._stream(now, self._streamed(now, columns, goal=goal), streamed)
+        """Move some joints together to a goal within the stream's limits; a streamed one must be renewed."""
+        self._stream(now, self._streamed(now, columns, goal=goal, together=True), streamed)
 
     def move_at(self, now: float, columns: Integers, velocity: Array) -> None:
         """Move some joints at a velocity, which must be renewed."""
@@ -236,6 +236,7 @@ class Reference:
         goal: Array | None = None,
         velocity: Array | None = None,
         effort: Array | None = None,
+        together: bool = False,
     ) -> _Track:
         """A motion within the stream's limits to a goal, to a velocity, or to rest."""
         present, speed = self._at(now, columns.tolist()), np.minimum(self.stream.velocity, self.bounds.speed)
@@ -247,6 +248,7 @@ class Reference:
             np.zeros(len(columns)) if effort is None else effort,
             goal,
             velocity,
+            together,
         )
         return _Track(now, motion, columns, np.arange(len(columns)), streamed=True)
 

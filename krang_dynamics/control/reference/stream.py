@@ -13,7 +13,7 @@ from ...robot.model import Robot
 
 DEFAULT_SPEED = 1.0  # of a joint without a speed limit [rad/s, m/s]
 SPEED_TIME = 0.5  # default time from rest to the speed limit [s]
-ACCELERATION_TIME = 0.1  # default time from no acceleration to its limit [s]
+ACCELERATION_TIME = 0.05  # default time from no acceleration to its limit [s]
 QUICKER = 1.2  # a motion that would pass a position limit is repeated this much quicker ...
 MOST_TRIALS = 30  # ... up to 1.2^30 = 240 times
 
@@ -37,8 +37,8 @@ class StreamLimits:
 class StreamedMotion:
     """The quickest motion of n joints from `start` (3, n): position, velocity, acceleration.
 
-    It ends at rest at `goal`, or reaches `velocity` and keeps it. Joints arrive together. One that would pass
-    a position limit accelerates more than the limits allow, so that it does not.
+    It ends at rest at `goal`, where joints may arrive `together`, or reaches `velocity` and keeps it. A joint
+    that would pass a position limit accelerates more than the limits allow, so that it does not.
     """
 
     def __init__(
@@ -49,6 +49,7 @@ class StreamedMotion:
         effort: Array,
         goal: Array | None = None,
         velocity: Array | None = None,
+        together: bool = False,
     ) -> None:
         n = len(effort)
         request = InputParameter(n)
@@ -59,7 +60,7 @@ class StreamedMotion:
         self._trajectory = _stop(request, limits, position)
         if goal is not None:
             request.control_interface = ControlInterface.Position
-            request.synchronization = Synchronization.Phase
+            request.synchronization = Synchronization.Phase if together else Synchronization.No
             request.target_position = goal.tolist()
         if velocity is not None:
             request.target_velocity = velocity.tolist()

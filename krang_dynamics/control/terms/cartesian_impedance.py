@@ -96,13 +96,16 @@ class CartesianImpedance(Term):
         self.arms = {frame: commanded & arm_joints(robot, frame) for frame in self.hands}
         self._arms = np.flatnonzero(np.any(list(self.arms.values()), axis=0))
         self._compensates_gravity = not ('gravity' in settings.terms or settings.hardware_compensates_gravity)
-        inertia = np.diag(robot.mass_matrix(robot.home))
+        # Of each joint while the others are free to move [kg m2].
+        inertia = 1 / np.diag(np.linalg.inv(robot.mass_matrix(robot.home)))
         self._posture_stiffness = (
             inertia * BANDWIDTH**2
             if settings.nullspace_stiffness is None
             else settings.per_joint('nullspace.stiffness', robot)
         )
-        self._posture_damping_ratio = settings.nullspace_damping_ratio
+        self._posture_damping = (
+            2 * settings.nullspace_damping_ratio * np.sqrt(self._posture_stiffness * inertia)
+        )
         self.posture = None if settings.nullspace_posture is None else posture_of(robot, settings)
         self._turns: dict[str, Array] = {}  # the last angular error of each hand [rad]
 
@@ -118,14 +121,19 @@ class CartesianImpedance(Term):
 
     @property
     def gains(self) -> tuple[Array, Array]:
-        """Kp [1/s2] and Kd [1/s] of the fastest direction of the task at home, for all its joints."""
+        """Kp [1/s2] and Kd [1/s] of the fastest motion of hands or posture at home, for all joints."""
         dynamics = Dynamics(self._robot)
         dynamics.update(self._robot.home, np.zeros(self._robot.nv))
         task = _Task(self.hands, dynamics, self._arms)
         fastest = float(task.frequencies[-1])
         damping = max(hand.damping_ratio for hand in self.hands.values())
+        posture = [
+            float(np.linalg.eigvals(np.linalg.solve(dynamics.A, np.diag(x))).real.max())
+            for x in (self._posture_stiffness, self._posture_damping)
+        ]
         kp, kd = np.zeros((2, self._robot.nv))
-        kp[self._joints], kd[self._joints] = fastest**2, 2 * damping * fastest
+        kp[self._joints] = max(fastest**2, posture[0])
+        kd[self._joints] = max(2 * damping * fastest, posture[1])
         return kp, kd
 
     def reset(self) -> None:
@@ -134,7 +142,7 @@ class CartesianImpedance(Term):
     def adopt(self, other: 'CartesianImpedance') -> None:
         self.hands = other.hands
         self._posture_stiffness, self.posture = other._posture_stiffness, other.posture
-        self._posture_damping_ratio = other._posture_damping_ratio
+        self._posture_damping = other._posture_damping
 
     def torque(self, state: TermInputs) -> Array:
         joints, arms, dynamics, reference = self._joints, self._arms, state.dynamics, state.reference
@@ -147,12 +155,7 @@ class CartesianImpedance(Term):
         speed_in_posture[arms] = task.null_speed(speed[arms])
         posture = q_d if self.posture is None else self.posture
         pull = self._posture_stiffness * (posture - state.q)
-        pull += (
-            2
-            * self._posture_damping_ratio
-            * np.sqrt(self._posture_stiffness * np.diag(dynamics.A))
-            * speed_in_posture
-        )
+        pull += self._posture_damping * speed_in_posture
         pull[arms] = task.null_torque(pull[arms]) + task.torque(self._errors(dynamics, q_d), speed[arms])
         pull += dynamics.A.dot(a_d)
         pull += dynamics.C.dot(v_d)

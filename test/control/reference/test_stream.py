@@ -67,6 +67,6 @@ def test_by_default_the_speed_of_the_urdf_is_reached_in_half_a_second():
     default = StreamLimits.of(arm)
     np.testing.assert_array_equal(default.velocity, arm.velocity_limits)
     np.testing.assert_array_equal(default.acceleration, 2 * arm.velocity_limits)
-    np.testing.assert_allclose(default.jerk, 20 * arm.velocity_limits)
+    np.testing.assert_allclose(default.jerk, 40 * arm.velocity_limits)
     pendubot = StreamLimits.of(robot_named('pendubot'))
     assert np.isfinite(pendubot.velocity).all()
