@@ -52,6 +52,7 @@ setup(
         'simulation': ['mujoco'],
         'bags': ['rosbags'],
         'campaign': ['dask[distributed]', 'matplotlib', 'pyarrow', 'rosbags'],
+        'peers': ['dartpy', 'drake', 'pybullet'],
         'viewer': ['matplotlib', 'pillow'],
         'page': ['pycollada', 'viser>=1.1,<1.2'],
         'docs': ['furo', 'myst-parser', 'sphinx'],

@@ -81,7 +81,8 @@ def hands(robot):
 
 
 def inputs(robot, now, **others):
-    q, v, effort = robot.home, np.zeros(robot.nv), robot.gravity_torque(robot.home)
+    # Every state differs, so that no result of the last step can be used again.
+    q, v, effort = robot.home + 1e-6 * (now % 1), np.zeros(robot.nv), robot.gravity_torque(robot.home)
     wrenches = [WrenchSample(hand, hand, np.arange(6.0), now) for hand in hands(robot)]
     samples = [JointSamples(robot.joint_names, q, v, effort, now, now)]
     return Inputs(now, now, samples, wrenches=wrenches, **others)
