@@ -26,7 +26,7 @@ def taught_motion(names: Sequence[str], times: Array, positions: Array) -> Joint
     if len(t) < 3 or t[-1] < 5 * PERIOD:
         raise InputError('the robot has not moved; guide it while this command runs')
     steps = max(round(t[-1] / PERIOD), 3)
-    grid = float(t[-1]) * np.arange(steps + 1) / steps
+    grid = np.linspace(0.0, float(t[-1]), steps + 1)
     return JointTrajectory(tuple(names), grid, np.column_stack([_smooth(grid, t, x) for x in q.T]))
 
 

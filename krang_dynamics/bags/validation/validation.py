@@ -158,13 +158,13 @@ def _summary(
     joints = {names[i]: int(i) for i in np.flatnonzero(shown)}
     series, full = total.series, total.levels['friction']
     hints: list[str] = []
+    load = None
     if not any(unit_is_doubtful(full, i) for i in joints.values()):
         residual = series.measured - series.predicted['friction']
         load = load_hint(robot, series.q, series.v, residual, recording.measured)
         hints = [load] if load else []
         hints += residual_hints(robot, series.v, series.a, residual, recording.measured)
     lines = check_lines(total.check, robot, recording.measured.tolist(), full)
-
     silent = [f'{name}: effort is missing or always zero; it is left out' for name in recording.silent]
 
     def figures(levels: dict[str, CorrelationSums], i: int) -> dict[str, FitFigures]:
@@ -177,7 +177,7 @@ def _summary(
         duration=bag.duration * (share[1] - share[0]),
         filtering=filtering.describe(),
         joints={name: figures(total.levels, i) for name, i in joints.items()},
-        verdicts={name: verdict(series, i, full.figures(i), hint is not None) for name, i in joints.items()},
+        verdicts={name: verdict(series, i, full.figures(i), load is not None) for name, i in joints.items()},
         worst={name: total.worst[i] for name, i in joints.items()},
         check=[*(f'! {line}' for line in [*total.damage, *problems, *silent]), *lines],
         hints=hints,
