@@ -34,7 +34,7 @@ def taught_poses(names: Sequence[str], poses: Sequence[Array]) -> JointTrajector
     """A motion that rests at every pose."""
     if not poses:
         raise InputError('no pose was taught')
-    times, q = POSE_TIME * np.arange(1, len(poses) + 1), np.array(poses)
+    times, q = np.array([POSE_TIME * k for k in range(1, len(poses) + 1)]), np.array(poses)
     return JointTrajectory(tuple(names), times, q, np.zeros_like(q), np.zeros_like(q))
 
 
