@@ -70,6 +70,14 @@ def add_recording(parser: argparse.ArgumentParser) -> None:
         help="rename joints of the recording, for example 'fer_joint*=panda_joint*'",
     )
     add_lock(parser, 'a joint that did not move, at this position [rad, m]')
+    add('--lock-rest', action='store_true', help='lock the joints that were not recorded at home')
+    add(
+        '--payload',
+        action='append',
+        default=[],
+        metavar='FRAME=MASS[,X,Y,Z]',
+        help='a load at a frame: kg, and its centre of mass [m] in the axes of the frame',
+    )
     add(
         '--remove-subtree',
         action='append',
@@ -108,14 +116,29 @@ def recorded_robot(options: argparse.Namespace) -> Robot:
         robot = robot.with_gravity(gravity_of(Settings(gravity=options.gravity), robot))
     for link in options.remove_subtree:
         robot = without_subtree(robot, link)
+    for entry in options.payload:
+        robot = _with_payload(robot, entry)
     return robot
+
+
+def _with_payload(robot: Robot, entry: str) -> Robot:
+    """The robot with a payload FRAME=MASS[,X,Y,Z]."""
+    frame, _, numbers = entry.partition('=')
+    try:
+        mass, *com = (float(word) for word in numbers.split(','))
+    except ValueError:
+        mass, com = 0.0, [0.0]
+    if not frame or len(com) not in (0, 3):
+        raise KrangError(f'--payload {entry!r}: write FRAME=MASS, or FRAME=MASS,X,Y,Z in kg and m')
+    return robot.with_payload(frame, mass, com or (0, 0, 0))
 
 
 def reading(options: argparse.Namespace) -> 'Reading':
     """How a recording is read, by the arguments of add_recording()."""
     from ..bags.validation.recording import Reading
 
-    return Reading(options.topic, tuple(options.map), locked_joints(options.lock), options.effort)
+    locked = locked_joints(options.lock)
+    return Reading(options.topic, tuple(options.map), locked, options.effort, options.lock_rest)
 
 
 def filtering(cutoff: float | None, options: argparse.Namespace) -> 'Filtering':

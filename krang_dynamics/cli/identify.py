@@ -13,8 +13,6 @@ from .libraries import require_libraries
 if TYPE_CHECKING:
     from ..bags.identification.identification import Identification
 
-CUTOFF = 10.0  # [Hz]
-
 
 def add_parser(commands: Any) -> argparse.ArgumentParser:
     parser = command_parser(
@@ -30,8 +28,8 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
         '--cutoff',
         type=float,
         metavar='HZ',
-        default=CUTOFF,
-        help=f'cutoff of the low-pass filter; 0: none; default {CUTOFF:g}, at most a fifth of the rate',
+        help='cutoff of the low-pass filter; 0: none; default: four times the bandwidth of the motion, '
+        'from 1 to 10 Hz and at most a fifth of the rate',
     )
     add('--held-out', nargs='+', default=[], metavar='BAG', help='recordings to test the result on')
     add(
@@ -43,6 +41,7 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
     add('--sign', choices=('smooth', 'exact'), help="sign function of Coulomb friction; default: the robot's")
     add('--asymmetric', action='store_true', help='let Coulomb friction depend on the direction of motion')
     add('--gains', action='store_true', help='identify motor gains first, with the given link parameters')
+    add('--total-mass', type=float, metavar='KG', help='total mass of the moving links, if it is known')
     add('--out', metavar='YAML', help='write the identified robot file')
     add('--urdf', metavar='FILE', help='write the identified URDF')
     add('--html', metavar='FILE', help='write a report with plots, before and after')
@@ -50,7 +49,7 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
 
 
 def run(options: argparse.Namespace) -> int:
-    require_libraries('rosbags', *(['matplotlib'] if options.html else []))
+    require_libraries('rosbags')
     from ..bags.identification.identification import identify
     from ..bags.identification.regressor import Unknowns
     from ..bags.io.files import refuse_existing, write
@@ -60,33 +59,30 @@ def run(options: argparse.Namespace) -> int:
     robot = recorded_robot(options)
     if options.remove_subtree and options.out and not options.urdf:
         raise KrangError('--out refers to a URDF: with --remove-subtree, write it too with --urdf FILE')
+    cutoff = options.cutoff
     result = identify(
         options.bags,
         robot,
         reading(options),
-        filtering(_cutoff(options, robot), options),
-        Unknowns(options.sign or robot.friction.sign or 'exact', options.asymmetric),
+        None if cutoff is None else filtering(cutoff or None, options),
+        Unknowns(options.sign or robot.friction.sign or 'smooth', options.asymmetric),
         options.held_out,
         options.share,
         options.gains,
+        options.total_mass,
     )
     print(result.text())
-    _write_model(options, robot, result)
     write(options.json, json.dumps(result.as_json(), indent=2))
+    worse = result.worse()
+    if worse:
+        print('\n'.join(['', 'Worse on held-out data', *(f'  {line}' for line in worse)]))
+        if not options.force:
+            print('No model is written; --force writes it nevertheless.')
+            return 1
+    _write_model(options, robot, result)
     if options.html:
         write(options.html, identification_html(result))
-    return 0
-
-
-def _cutoff(options: argparse.Namespace, robot: Robot) -> float | None:
-    """The default is lowered for slow recordings; an explicit value is not."""
-    from ..bags.io.reader import Bag
-    from ..bags.validation.recording import Recording
-
-    if options.cutoff != CUTOFF:
-        return options.cutoff or None
-    rates = [Recording(Bag(path), robot, reading(options)).rate for path in options.bags]
-    return float(min(CUTOFF, 0.2 * min(rates)))
+    return 1 if worse else 0
 
 
 def _write_model(options: argparse.Namespace, robot: Robot, result: 'Identification') -> None:
@@ -97,10 +93,7 @@ def _write_model(options: argparse.Namespace, robot: Robot, result: 'Identificat
         text = result.robot.urdf.text
         write(options.urdf, text if isinstance(text, str) else text.decode())
     if options.out:
-        comments = [
-            f'Identified by krang identify. {result.used}.',
-            *(f'Offset of the effort of {name}: {x:.4g} N m.' for name, x in result.offsets.items()),
-        ]
+        comments = [f'Identified by krang identify. {result.used}.']
         if not options.urdf:
             comments.append(
                 'Masses and inertias are the original ones: --urdf FILE writes the identified ones.'

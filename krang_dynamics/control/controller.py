@@ -67,7 +67,8 @@ class Inputs:
 
     def settings_after(self, present: Settings) -> Settings | None:
         """The settings after this change; None without a change."""
-        if all(x is None for x in (self.settings, self.limits, self.payloads, self.gravity)):
+        is_same = self.settings is None and self.limits is None
+        if is_same and self.payloads is None and self.gravity is None:
             return None
         new = present if self.settings is None else self.settings
         if self.limits is not None:
@@ -180,7 +181,7 @@ class TorqueController:
                 self._check_faults(inputs, late or stale or self.state.problem or jump)
             if stale is None:
                 torque = self._evaluate(inputs, stamped is not None, terms)
-                stop = self.state.stop_state()
+                stop = self.state.stop_state(self.limits)
                 self._is_blind = False
         except Exception as error:  # never throws into the loop: it ends in the stop policy
             self.safety.trip(inputs.time, Fault('exception', f'{type(error).__name__}: {error}'))

@@ -127,7 +127,8 @@ class RequestQueue:
         self._targets: dict[tuple[type, str], PoseSample | TwistSample] = {}  # by kind and hand
 
     def take_deadman(self, message: Any) -> None:
-        self._deadman = bool(message.data)
+        """A heartbeat; one that is false reaches the next step, whatever follows."""
+        self._deadman = bool(message.data) and self._deadman is not False
 
     def forget_deadman(self) -> None:
         """Discard a heartbeat that no step has used."""

@@ -29,9 +29,9 @@ from ..control.reference.trajectory import JointTrajectory
 from ..control.terms.term import follow_reference
 from ..errors import InputError, KrangError, UnknownNameError
 from ..robot.model import Robot
-from .recorder import CONTROLLERS
 from .ros import qos
 from .ros.description import description_of
+from .ros.discovery import running_controllers
 from .ros.executor import drain
 from .ros.process import init
 
@@ -166,18 +166,7 @@ class MotionSender:
 
     def _connect(self) -> bool:
         """Find the controller and open its topics; False if it is not running."""
-        running = [
-            topic.removesuffix('/state')
-            for topic, types in self._node.get_topic_names_and_types()
-            if topic.endswith('/state')
-            and 'std_msgs/msg/String' in types
-            and self._node.count_publishers(topic)
-        ]
-        found = [
-            name for name in running if name == self.controller or name.rpartition('/')[2] in CONTROLLERS
-        ]
-        if self.controller:
-            found = [name for name in found if name == self.controller]
+        found = running_controllers(self._node, self.controller)
         if len(found) > 1:
             raise UnknownNameError('controller: choose one with --node', '', found)
         if not found:

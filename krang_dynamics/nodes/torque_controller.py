@@ -53,6 +53,7 @@ from .ros.transforms import Transforms
 
 CHECK_PUBLISHERS = 0.1  # period of the search for other publishers [s]
 HAND_OVER_TIME = 0.3  # in which the guard must take over a stop [s]
+LONG_WAIT = 2.0  # of auto_enable, after which its reason is logged [s]
 
 
 class TorqueControllerNode(NodeBase, LifecycleNode):
@@ -79,6 +80,10 @@ class TorqueControllerNode(NodeBase, LifecycleNode):
         self.create_service(Trigger, '~/release', self._on_release)
         self.create_service(Trigger, '~/estimate_payload', self._on_estimate_payload)
         self.begin_watch(PERIOD / 2)
+        if self.ros_parameters.values['auto_activate']:
+            if self.trigger_configure() is not DONE:
+                raise KrangError('the controller could not be configured; see the error above')
+            self.trigger_activate()
 
     @property
     def is_sending(self) -> bool:
@@ -134,6 +139,7 @@ class TorqueControllerNode(NodeBase, LifecycleNode):
         super().on_activate(state)
         self._collected_garbage = freeze_garbage()
         self.session.activate()
+        self._waiting_since = monotonic()
         self._publish_state('activate')
         return DONE
 
@@ -366,7 +372,7 @@ class TorqueControllerNode(NodeBase, LifecycleNode):
 
     def _on_heartbeat(self, message: Any, received: int) -> None:
         assert self._guard is not None
-        self._guard.take(message.data, monotonic())
+        self._guard.take(message.data, monotonic(), self.now())
 
     def _on_enable(self, request: Any, response: Any) -> Any:
         """~/enable: true begins the ramp, false runs the stop policy."""
@@ -374,7 +380,7 @@ class TorqueControllerNode(NodeBase, LifecycleNode):
             response.success, response.message = not request.data, 'the node is not active; activate it first'
             return response
         self._check_publishers()
-        self._check_guard()
+        self._check_guard(self.now())
         outputs = self.session.enable(bool(request.data), self.now(), self.clock_now)
         self._publish(outputs, event='enable' if request.data else 'disable')
         response.success = self.session.controller.safety.is_driving == request.data
@@ -491,9 +497,10 @@ class TorqueControllerNode(NodeBase, LifecycleNode):
         if self._session is None:
             return
         now = self.now()
+        self._check_guard(now)
         if self._session.is_enable_pending:
             self._check_publishers()
-        self._check_guard()
+            self._report_waiting()
         self._session.self_problem = self._monitor.problem
         self._take_prepared()
         outputs = self._session.watch(now, self.clock_now)
@@ -504,13 +511,25 @@ class TorqueControllerNode(NodeBase, LifecycleNode):
             self._check_publishers()
         self._write_flight(whole=not self._session.is_sending)
 
-    def _check_guard(self) -> None:
+    def _report_waiting(self) -> None:
+        """What auto_enable waits for, if it takes long."""
+        missing = self.session.missing(self.clock_now)
+        if not missing:
+            self._waiting_since = monotonic()
+        elif monotonic() - self._waiting_since > LONG_WAIT:
+            self._waiting_since = monotonic()
+            self.get_logger().warning(f'waiting to enable: {missing}')
+
+    def _check_guard(self, now: float) -> None:
         if self._guard is not None:
-            self.session.guard_problem = self._guard.problem(monotonic())
+            # Enable needs a guard that is alive by the steady clock.
+            by_time = now if self.is_sending else None
+            self.session.guard_problem = self._guard.problem(monotonic(), by_time)
 
     def _check_publishers(self) -> None:
         """Look for other publishers of commands and of states, and for unknown joints."""
         self.session.other_publisher = self.count_publishers(self._topics.command_topic) > 1
+        self.session.is_received = self._topics.is_received
         publishers = self.count_publishers(self._state_topic)
         if publishers > 1 and publishers != self._state_publishers:
             self.get_logger().warning(

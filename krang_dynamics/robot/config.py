@@ -61,21 +61,34 @@ class JointConfig:
 
 @dataclass(frozen=True)
 class FrictionConfig:
-    """F_v [N m s/rad] and F_c [N m] by joint, [krang] eq. 17; a joint that is not named has none.
+    """Gamma_f = F_v v + (F_c + F_s exp(-(v / v_s)^2)) sign(v) + F_0 by joint, [krang] eq. 17 and more.
 
-    Coulomb coefficients are valid only with the sign function that they were fitted with.
+    A joint that is not named has none. The smooth sign is tanh(v / width). Coulomb coefficients are valid
+    only with the sign function that they were fitted with.
     """
 
-    viscous: dict[str, float] = field(default_factory=dict)
-    coulomb: dict[str, float] = field(default_factory=dict)
+    viscous: dict[str, float] = field(default_factory=dict)  # F_v [N m s/rad]
+    coulomb: dict[str, float] = field(default_factory=dict)  # F_c [N m]
     sign: Sign | None = None
     fitted_with: Sign | None = None
+    width: dict[str, float] = field(default_factory=dict)  # of the smooth sign [rad/s]; default 1
+    stribeck: dict[str, float] = field(default_factory=dict)  # F_s, additional near rest [N m]
+    stribeck_speed: dict[str, float] = field(default_factory=dict)  # v_s [rad/s]; default 0.1
+    # F_0, a constant torque [N m]: offset of the effort, or friction that depends on the direction, which is
+    # F_c + F_0 forward and F_c - F_0 backward.
+    offset: dict[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        for name, coefficients in (('viscous', self.viscous), ('coulomb', self.coulomb)):
-            for joint, value in coefficients.items():
+        for name in ('viscous', 'coulomb', 'stribeck'):
+            for joint, value in getattr(self, name).items():
                 if value < 0:
                     raise ConfigError(f'{name}.{joint} is {value}; it must be 0 or more')
+        for name in ('width', 'stribeck_speed'):
+            for joint, value in getattr(self, name).items():
+                if value <= 0:
+                    raise ConfigError(f'{name}.{joint} is {value} rad/s; it must be positive')
+        if self.stribeck and self.sign != 'smooth':
+            raise ConfigError('stribeck needs sign: smooth, because a step at rest cannot be integrated')
         if not self.coulomb:
             return
         if self.sign is None or self.fitted_with is None:
@@ -85,6 +98,10 @@ class FrictionConfig:
                 f'sign is {self.sign!r} but the coefficients were fitted with '
                 f'{self.fitted_with!r}; use that sign, or coefficients fitted with {self.sign!r}'
             )
+
+    def by_joint(self) -> dict[str, dict[str, float]]:
+        """The entries that map joints to numbers."""
+        return {name: value for name, value in vars(self).items() if isinstance(value, dict)}
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,8 @@ def check(config: RobotConfig, urdf: Urdf, source: str) -> None:
         _check_names('command_unit', [config.command_unit], UNITS)
         driver_unit(config.command_unit, config.joints)
         _check_home(config, urdf)
-        _check_names('friction.viscous', config.friction.viscous, config.joints)
-        _check_names('friction.coulomb', config.friction.coulomb, config.joints)
+        for name, entries in config.friction.by_joint().items():
+            _check_names(f'friction.{name}', entries, config.joints)
         _check_names('end_effectors', config.end_effectors, urdf.links)
         _check_rolling(config, urdf)
         _check_actuators(config)

@@ -1,4 +1,4 @@
-"""Joint friction, [krang] eq. 17: Gamma_f = diag(v) F_v + diag(sign v) F_c."""
+"""Joint friction, [krang] eq. 17: Gamma_f = diag(v) F_v + diag(sign v) F_c, with Stribeck part and offset."""
 
 from collections.abc import Sequence
 
@@ -7,26 +7,43 @@ import numpy as np
 from ..arrays import Array
 from .config import FrictionConfig
 
+WIDTH, STRIBECK_SPEED = 1.0, 0.1  # of joints that the robot file does not name [rad/s]
+
 
 class Friction:
     """Friction torque Gamma_f(v) [N m], on the side of A a + C v + Q."""
 
     def __init__(self, config: FrictionConfig, joint_names: Sequence[str]) -> None:
-        self.viscous = np.array([config.viscous.get(name, 0.0) for name in joint_names])
-        self.coulomb = np.array([config.coulomb.get(name, 0.0) for name in joint_names])
+        def values(entries: dict[str, float], default: float = 0.0) -> Array:
+            return np.array([entries.get(name, default) for name in joint_names])
+
+        self.viscous = values(config.viscous)
+        self.coulomb = values(config.coulomb)
+        self.width = values(config.width, WIDTH)
+        self.stribeck = values(config.stribeck)
+        self.stribeck_speed = values(config.stribeck_speed, STRIBECK_SPEED)
+        self.offset = values(config.offset)
         self.sign = config.sign
-        # tanh(v) = 2 / (1 + exp(-2 v)) - 1, the smooth sign of the source.
-        self._sign = np.tanh if config.sign == 'smooth' else np.sign
+        self._has_stribeck = bool(self.stribeck.any())
 
     def torque(self, v: Array) -> Array:
         """Gamma_f(v) [N m], v in rad/s."""
-        torque = self._sign(v)
-        torque *= self.coulomb
+        # tanh(v) = 2 / (1 + exp(-2 v)) - 1, the smooth sign of the source.
+        torque = np.tanh(v / self.width) if self.sign == 'smooth' else np.sign(v)
+        torque *= self._dry(v)
         torque += self.viscous * v
+        torque += self.offset
         return np.asarray(torque)
 
     def slope(self, v: Array) -> Array:
         """dGamma_f/dv [N m s/rad]; the exact sign has slope 0, also at v = 0."""
-        if self.sign == 'smooth':
-            return np.asarray(self.viscous + self.coulomb * (1 - np.tanh(v) ** 2))
-        return self.viscous.copy()
+        if self.sign != 'smooth':
+            return self.viscous.copy()
+        sign, x = np.tanh(v / self.width), v / self.stribeck_speed
+        falling = self.stribeck * np.exp(-(x**2)) * -2 * x / self.stribeck_speed
+        return np.asarray(self.viscous + self._dry(v) * (1 - sign**2) / self.width + falling * sign)
+
+    def _dry(self, v: Array) -> Array:
+        if not self._has_stribeck:
+            return self.coulomb
+        return np.asarray(self.coulomb + self.stribeck * np.exp(-((v / self.stribeck_speed) ** 2)))

@@ -96,19 +96,27 @@ def _from_file(path: Path, overrides: dict[str, Any]) -> Robot:
 
 
 def _read_robot_file(path: Path, extended_by: tuple[Path, ...] = ()) -> dict[str, Any]:
-    """The entries of a robot file over those of the shipped robot that it extends; `urdf` is absolute."""
+    """The entries of a robot file over those of the robot that it extends; `urdf` is absolute.
+
+    `extends` is a shipped name, or the path of a robot file relative to this one.
+    """
     data = read_yaml(path)
     if isinstance(data.get('urdf'), str):
         data['urdf'] = str((path.parent / data['urdf']).resolve())
     base = data.pop('extends', None)
     if base is None:
         return data
-    if base not in robots():
-        raise ConfigError(f'{path}: extends {base!r}, which is not shipped{suggestion(base, robots())}')
-    base_path = share() / 'config' / 'robots' / f'{base}.yaml'
-    if base_path in extended_by:
+    base_path = (
+        share() / 'config' / 'robots' / f'{base}.yaml' if base in robots() else path.parent / str(base)
+    )
+    if not _is_file(base_path):
+        raise ConfigError(
+            f'{path}: extends {base!r}, which is neither a file nor shipped{suggestion(str(base), robots())}'
+        )
+    base_path = base_path.resolve()
+    if base_path in (*extended_by, path.resolve()):
         raise ConfigError(f'{path}: extends {base!r}, which extends this file')
-    return {**_read_robot_file(base_path, (*extended_by, base_path)), **data}
+    return {**_read_robot_file(base_path, (*extended_by, path.resolve())), **data}
 
 
 def _assemble(data: dict[str, Any], urdf: Urdf, source: str) -> Robot:

@@ -95,6 +95,23 @@ class SelfDistance:
         self._geometry_data = self._geometry.createData()
 
 
+def body_boxes(robot: Robot) -> dict[int, tuple[Array, Array]]:
+    """By Pinocchio joint: lowest and highest corner [m] of its collision shapes, in its axes."""
+    boxes: dict[int, tuple[Array, Array]] = {}
+    for shape in _geometry(robot).geometryObjects:
+        shape.geometry.computeLocalAABB()
+        box = shape.geometry.aabb_local
+        ends = np.array([box.min_, box.max_])
+        corners = np.array([[x, y, z] for x in ends[:, 0] for y in ends[:, 1] for z in ends[:, 2]])
+        points = corners @ shape.placement.rotation.T + shape.placement.translation
+        low, high = boxes.get(shape.parentJoint, (points[0], points[0]))
+        boxes[shape.parentJoint] = (
+            np.minimum(low, points.min(axis=0)),
+            np.maximum(high, points.max(axis=0)),
+        )
+    return boxes
+
+
 def _geometry(robot: Robot) -> pin.GeometryModel:
     """The collision shapes of a robot; meshes as convex hulls."""
     text, urdf = _with_mesh_paths(robot.urdf), robot.urdf

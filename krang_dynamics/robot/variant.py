@@ -27,14 +27,12 @@ def without_subtree(robot: Robot, link: str) -> Robot:
 
 def without_joints(config: RobotConfig, names: Collection[str]) -> RobotConfig:
     """The robot file without its entries on these joints."""
-    friction = config.friction
+    kept = {name: _without(entries, names) for name, entries in config.friction.by_joint().items()}
     return replace(
         config,
         joints=_without(config.joints, names),
         home=_without(config.home, names),
-        friction=replace(
-            friction, viscous=_without(friction.viscous, names), coulomb=_without(friction.coulomb, names)
-        ),
+        friction=replace(config.friction, **kept),  # type: ignore[arg-type]
         actuators=tuple(actuator for actuator in config.actuators if actuator.joint not in names),
     )
 

@@ -82,18 +82,19 @@ class Plant(ABC):
 
     def _drag(self, v: Array) -> Array:
         """The part of friction that is a smooth function of v [N m]: all of it unless the sign is exact."""
-        return self._friction.viscous * v if self._is_dry else self._friction.torque(v)
+        friction = self._friction
+        return friction.viscous * v + friction.offset if self._is_dry else friction.torque(v)
 
     def _implicit_step(self, a: Array, h: float) -> None:
-        """q and v after h [s] by Euler's method, implicit in viscous friction, from the acceleration."""
+        """q and v after h [s] by Euler's method, implicit in smooth friction, from the acceleration."""
         self._v = self._v + h * self._damped(a, h)
         self._q = self._q + h * self._v
 
     def _damped(self, a: Array, h: float) -> Array:
-        """The acceleration if viscous friction acts at the speed after h [s]: (A + h F_v) a' = A a."""
+        """The acceleration if smooth friction acts at the speed after h [s]: (A + h dGamma_f/dv) a' = A a."""
         K, n = self.robot.saddle_matrix(self._q), self.robot.nv
         right = K[:, :n] @ a
-        K[:n, :n] += h * np.diag(self._friction.viscous)
+        K[:n, :n] += h * np.diag(self._friction.slope(self._v))
         return np.asarray(np.linalg.solve(K, right)[:n])
 
     @abstractmethod
@@ -102,8 +103,8 @@ class Plant(ABC):
 
 
 def _decay(robot: Robot, friction: Friction) -> float:
-    """The fastest decay of a speed by viscous friction at home [1/s]."""
-    F = np.sqrt(friction.viscous)
+    """The fastest decay of a speed by smooth friction at home [1/s]."""
+    F = np.sqrt(friction.slope(np.zeros(robot.nv)))
     return float(np.linalg.eigvalsh(F[:, None] * np.linalg.inv(robot.mass_matrix(robot.home)) * F)[-1])
 
 

@@ -11,7 +11,9 @@ from reference.lagrange import apply, matrix
 JOINTS = ('x', 'y', 'alpha', 'right_wheel', 'left_wheel', 'pivot')
 
 L_1, L_2, R = 0.25, 0.20, 0.10  # m: axle behind the pivot, half the track, wheel radius
-M_C, X_B, Y_B, I_C = 109.1428, -0.129744701, 0.0, 1.303786346  # chassis including wheels
+M_C, Y_B = 109.1428, 0.0  # chassis including wheels: a body of 105 kg and two of 2.0714 kg
+X_B = (105 * -0.125 + 2 * 2.0714 * -L_1) / M_C
+I_C = 1.06458 + 105 * (0.125 + X_B) ** 2 + 2 * (5.61007e-3 + 2.0714 * ((L_1 + X_B) ** 2 + L_2**2))
 M_P, X_F, Y_F, I_P = 21.94795, 0.0, 0.0, 2.22223  # platform
 I_A = 0.010357  # kg m2, one wheel about its axle
 

@@ -187,13 +187,10 @@ def test_otbot_forward_and_inverse_agree():
     close(otbot.kinetic(x, y).imag / lagrange.STEP, np.sum(u * v[:, 3:], axis=-1))
 
 
-def test_otbot_chassis_is_body_plus_wheels():
-    body, wheel = 105.0, 2.0714
-    x_b = (body * -0.125 + 2 * wheel * -otbot.L_1) / otbot.M_C
-    wheels = 2 * (5.61007e-3 + wheel * ((otbot.L_1 + x_b) ** 2 + otbot.L_2**2))
-    assert body + 2 * wheel == pytest.approx(otbot.M_C)
-    assert x_b == pytest.approx(otbot.X_B, abs=1e-9)
-    assert 1.06458 + body * (0.125 + x_b) ** 2 + wheels == pytest.approx(otbot.I_C, abs=1e-5)
+def test_otbot_chassis_has_the_figures_that_the_source_prints():
+    assert pytest.approx(otbot.M_C) == 105 + 2 * 2.0714
+    assert pytest.approx(-0.129744701, abs=5e-10) == otbot.X_B
+    assert pytest.approx(1.303786346, abs=5e-10) == otbot.I_C
 
 
 def test_pendubot_closed_forms_follow_from_the_lagrangian():

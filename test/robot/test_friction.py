@@ -27,3 +27,56 @@ def test_the_smooth_set_stays_below_the_peak_at_full_speed():
     assert (robot.friction_torque(robot.velocity_limits) < peak).all()
     exact = robot.friction.viscous * robot.velocity_limits + robot.friction.coulomb
     assert (exact[7:10] > peak[7:10]).all()
+
+
+SHAPED = {
+    'viscous': {'joint_1': 2.0},
+    'coulomb': {'joint_1': 3.0, 'joint_2': 1.0},
+    'sign': 'smooth',
+    'fitted_with': 'smooth',
+    'width': {'joint_1': 0.05},
+    'stribeck': {'joint_1': 1.5},
+    'stribeck_speed': {'joint_1': 0.2},
+    'offset': {'joint_2': -0.4},
+}
+
+
+def test_width_stribeck_and_offset_follow_their_formula():
+    robot = kd.load_robot('planar_2r', friction=SHAPED)
+    for v in (np.array([0.3, -0.7]), np.array([-0.02, 0.0])):
+        expected = [
+            2 * v[0] + (3 + 1.5 * np.exp(-((v[0] / 0.2) ** 2))) * np.tanh(v[0] / 0.05),
+            np.tanh(v[1]) - 0.4,
+        ]
+        np.testing.assert_allclose(robot.friction_torque(v), expected, rtol=1e-12)
+        h = 1e-6
+        numeric = (robot.friction_torque(v + h) - robot.friction_torque(v - h)) / (2 * h)
+        np.testing.assert_allclose(robot.friction.slope(v), numeric, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ('change', 'message'),
+    [
+        ({'width': {'joint_1': 0.0}}, 'width.joint_1'),
+        ({'stribeck': {'joint_1': -1.0}}, 'stribeck.joint_1'),
+        ({'offset': {'elbow': 1.0}}, 'friction.offset'),
+        ({'sign': 'exact', 'fitted_with': 'exact'}, 'stribeck needs sign: smooth'),
+    ],
+)
+def test_impossible_shapes_are_refused(change, message):
+    with pytest.raises(kd.KrangError, match=message):
+        kd.load_robot('planar_2r', friction={**SHAPED, **change})
+
+
+@pytest.mark.parametrize('engine', ['pinocchio', 'mujoco'])
+def test_a_simulated_joint_carries_the_offset(engine):
+    """Under the torque of gravity and offset alone nothing moves."""
+    pytest.importorskip(engine)
+    for sign in ('smooth', 'exact'):
+        friction = {
+            'coulomb': {'joint_1': 0.1}, 'sign': sign, 'fitted_with': sign, 'offset': {'joint_1': 1.5},
+        }  # fmt: skip
+        robot = kd.load_robot('planar_2r', friction=friction)
+        plant = kd.make_plant(robot, engine)
+        plant.step(robot.inverse_dynamics(robot.home, np.zeros(2), np.zeros(2), friction=True), 0.2)
+        np.testing.assert_allclose(plant.q, robot.home, atol=1e-6)

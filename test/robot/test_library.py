@@ -273,3 +273,17 @@ def test_entries_on_a_locked_joint_are_dropped(tmp_path):
 )
 def test_a_wrong_lock_is_refused_by_name(locked, words):
     assert words in refusal(kd.load_robot, ARM, locked=locked)
+
+
+def test_a_robot_file_extends_any_other(tmp_path):
+    (tmp_path / 'sub').mkdir()
+    (tmp_path / 'base.yaml').write_text('extends: planar_2r\nname: base\ngravity: [0, 0, -1.6]\n')
+    (tmp_path / 'sub' / 'mine.yaml').write_text('extends: ../base.yaml\nname: mine\n')
+    robot = kd.load_robot(tmp_path / 'sub' / 'mine.yaml')
+    assert (robot.name, robot.config.gravity, robot.nv) == ('mine', (0, 0, -1.6), 2)
+    (tmp_path / 'base.yaml').write_text('extends: sub/mine.yaml\n')
+    with pytest.raises(kd.KrangError, match='extends this file'):
+        kd.load_robot(tmp_path / 'sub' / 'mine.yaml')
+    (tmp_path / 'base.yaml').write_text('extends: planar2r\n')
+    with pytest.raises(kd.KrangError, match='planar_2r'):
+        kd.load_robot(tmp_path / 'base.yaml')

@@ -4,9 +4,11 @@ The pseudo-inertia of a body is positive definite. Pinocchio's log-Cholesky para
 2022) cover exactly those bodies, so an unconstrained least-squares solver is enough.
 """
 
+from collections.abc import Callable
+from dataclasses import dataclass
+
 import numpy as np
 import pinocchio as pin
-from scipy.optimize import least_squares
 
 from ...arrays import Array, Mask
 
@@ -19,52 +21,126 @@ LOG_DIAGONAL = np.zeros((4, 10))
 LOG_DIAGONAL[:, 0] = LOG_DIAGONAL[range(3), range(1, 4)] = 1.0
 
 
+@dataclass(frozen=True)
+class ParameterBounds:
+    """What else is known: theta[i] = exp(x) with a normal x; H theta <= 0 softly; P theta = p softly."""
+
+    median: Array  # of logarithmic entries, NaN for others
+    deviation: Array  # of their logarithms
+    H: Array  # scaled, so that 1 is one standard deviation
+    P: Array
+    p: Array
+
+    @classmethod
+    def none(cls, count: int) -> 'ParameterBounds':
+        """No further knowledge of `count` parameters."""
+        nothing = np.zeros((0, count))
+        return cls(np.full(count, np.nan), np.full(count, np.nan), nothing, nothing, np.zeros(0))
+
+
 def fit_consistent(
-    R: Array, z: Array, prior: Array, spread: Array, bodies: int, positive: Mask
+    R: Array,
+    z: Array,
+    prior: Array,
+    spread: Array,
+    bodies: int,
+    positive: Mask,
+    bounds: ParameterBounds | None = None,
 ) -> tuple[Array, Array]:
     """theta that minimises |R theta - z|^2 + |(theta - prior) / spread|^2, and its standard deviations.
 
     The first 10 * bodies entries are Pinocchio's dynamic parameters of each body; `positive` ones stay >= 0.
     """
+    bounds = bounds or ParameterBounds.none(len(prior))
     blocks = [slice(10 * i, 10 * i + 10) for i in range(bodies)]
-    design = np.vstack([R, np.diag(1 / spread)])
-    target = np.concatenate([z, prior / spread])
-    start = prior / spread
-    shrinkage = np.zeros((4 * bodies, len(prior)))
+    logarithmic = np.isfinite(bounds.median)
+    weight = np.where(logarithmic, 0.0, 1 / spread)
+    design = np.vstack([R, np.diag(weight), bounds.P])
+    target = np.concatenate([z, prior * weight, bounds.p])
+    start = np.where(logarithmic, np.log(np.where(logarithmic, bounds.median, 1.0)), prior / spread)
+    shrinkage = np.zeros((4 * bodies + int(logarithmic.sum()), len(prior)))
     for i, block in enumerate(blocks):
         start[block] = log_cholesky(prior[block])
         shrinkage[4 * i : 4 * i + 4, block] = LOG_DIAGONAL / LOG_SPREAD
+    for row, k in enumerate(np.flatnonzero(logarithmic).tolist(), 4 * bodies):
+        shrinkage[row, k] = 1 / bounds.deviation[k]
     # An active set for theta >= 0: scipy's bounds take ten times as long and end short of the minimum.
     held = np.zeros(len(prior), dtype=bool)  # at zero
 
     def theta_of(x: Array) -> Array:
         theta = np.where(held, 0.0, x * spread)
+        theta[logarithmic] = np.exp(np.minimum(x[logarithmic], 50.0))
         for block in blocks:
             theta[block] = pin.LogCholeskyParameters(x[block]).toDynamicParameters()
         return theta
 
-    def residual(x: Array) -> Array:
-        return np.concatenate([design @ theta_of(x) - target, shrinkage @ (x - start)])
-
-    def jacobian(x: Array) -> Array:
-        J = design * np.where(held, 0.0, spread)
+    def slope_of(x: Array, theta: Array) -> Array:
+        """dtheta/dx."""
+        D = np.diag(np.where(held, 0.0, np.where(logarithmic, theta, spread)))
         for block in blocks:
-            J[:, block] = design[:, block] @ pin.LogCholeskyParameters(x[block]).calculateJacobian()
-        return np.vstack([J, shrinkage])
+            D[block, block] = pin.LogCholeskyParameters(x[block]).calculateJacobian()
+        return D
+
+    def rows(x: Array) -> tuple[Array, Array]:
+        """Residuals, and their derivatives by theta above those by x."""
+        theta = theta_of(x)
+        outside = bounds.H @ theta
+        beyond = outside > 0
+        residual = np.concatenate(
+            [design @ theta - target, np.where(beyond, outside, 0.0), shrinkage @ (x - start)]
+        )
+        return residual, np.vstack([design, bounds.H * beyond[:, None]])
+
+    def step_of(x: Array) -> tuple[Array, Array]:
+        """Gradient and Gauss-Newton matrix."""
+        residual, by_theta = rows(x)
+        J = np.vstack([by_theta @ slope_of(x, theta_of(x)), shrinkage])
+        return J.T @ residual, J.T @ J
 
     x = start
     for _ in range(ROUNDS):
-        # A step that is too long gives infinite values, and the solver rejects it.
-        with np.errstate(over='ignore', invalid='ignore'):
-            x = least_squares(residual, x, jacobian, ftol=1e-7, x_scale='jac', max_nfev=EVALUATIONS).x
+        x = _minimum(lambda x: rows(x)[0], step_of, x)
         theta = theta_of(x)
         gradient = design.T @ (design @ theta - target)
-        below, released = positive & ~held & (theta < 0), held & (gradient < 0)
+        below, released = positive & ~logarithmic & ~held & (theta < 0), held & (gradient < 0)
         if not below.any() and not released.any():
             break
         held = (held | below) & ~released
-    inverse = np.linalg.pinv(design * spread)  # scaled, so that its entries are of similar size
-    return theta, spread * np.linalg.norm(inverse, axis=1)
+    return theta, _deviations(design, spread, logarithmic, theta, bounds)
+
+
+def _minimum(
+    residual: Callable[[Array], Array], step_of: Callable[[Array], tuple[Array, Array]], x: Array
+) -> Array:
+    """The least squares of a residual by Levenberg's and Marquardt's method; x is well scaled."""
+    damping, cost, idle = 1e-3, float(np.sum(residual(x) ** 2)), 0
+    for _ in range(EVALUATIONS):
+        gradient, N = step_of(x)
+        scale = np.maximum(np.diag(N), 1e-12)
+        while True:
+            step = np.linalg.solve(N + damping * np.diag(scale), -gradient)
+            with np.errstate(over='ignore', invalid='ignore'):  # a step that is too long is rejected
+                lower = float(np.sum(residual(x + step) ** 2))
+            if lower <= cost:
+                break
+            damping *= 4
+            if damping > 1e10:
+                return x
+        x, gain, cost, damping = x + step, cost - lower, lower, max(damping / 5, 1e-12)
+        idle = idle + 1 if gain <= 1e-8 * cost else 0
+        if idle == 2 or cost == 0:
+            return x
+    return x
+
+
+def _deviations(
+    design: Array, spread: Array, logarithmic: Mask, theta: Array, bounds: ParameterBounds
+) -> Array:
+    """Standard deviations of theta with its linear prior; the prior of a logarithm is linear at theta."""
+    scale = np.where(logarithmic, np.maximum(theta, 1e-12), spread)
+    prior = np.diag(np.where(logarithmic, 1 / np.where(logarithmic, bounds.deviation, 1.0), 0.0))[logarithmic]
+    inverse = np.linalg.pinv(np.vstack([design * scale, prior]))  # scaled: entries of similar size
+    return np.asarray(scale * np.linalg.norm(inverse, axis=1))
 
 
 def is_consistent(parameters: Array) -> bool:

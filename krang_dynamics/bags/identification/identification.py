@@ -7,22 +7,36 @@ from typing import Any
 
 import numpy as np
 
-from ...arrays import Array
+from ...arrays import Array, Mask
 from ...errors import BagError
 from ...robot.model import Robot
+from ...robot.urdf import Urdf
 from ...text import number, table
 from .. import parallel
 from ..io.reader import Bag
 from ..validation.filtering import Filtering
-from ..validation.recording import Reading, Recording
+from ..validation.recording import Reading, Recording, Window
 from ..validation.validation import Validation, validate
-from .consistent_fit import is_consistent
-from .least_squares import BaseFit, BaseParameters, TriangularFactor, base_parameters, fit_base, stacked
+from .bandwidth import suitable_cutoff
+from .consistent_fit import fit_consistent, is_consistent
+from .delay import DELAYS, at_delay, estimate_delay
+from .friction_shape import WIDTHS, choose_shape
+from .least_squares import (
+    BaseFit,
+    BaseParameters,
+    TriangularFactor,
+    base_parameters,
+    fit_base,
+    without_nuisance,
+)
 from .model_files import with_friction_and_motors, with_inertias
-from .parameter_fit import fit_parameters, motor_gain
+from .parameter_fit import motor_gain, noise_levels
+from .plausible_bodies import body_bounds
 from .regressor import Regressor, Unknowns, random_motion
-from .window_equations import IdentificationJob
+from .window_equations import Estimate, Source, Survey, SurveyJob, WeightedEquations, WeightedJob, added
 
+WORSE = 1.1  # ratio of errors from which a model is worse on held-out data,
+NOTICEABLE = 0.02  # if the error grows by this share of the torque
 KNOWN = 0.1  # relative deviation up to which a base parameter counts as well determined
 
 
@@ -39,10 +53,15 @@ class Identification:
     noise: dict[str, float]  # by joint [N m]
     gains: dict[str, float]  # by joint, factors on the effort
     gain_deviations: dict[str, float]
-    offsets: dict[str, float]  # by joint, then subtracted [N m]
     robot: Robot
     kinds: dict[str, dict[str, tuple[float, float, float]]]  # joint, kind: before, after, deviation
     bodies: int  # number; theta begins with ten entries for each
+    delay: tuple[float, float] = (0.0, 0.0)  # of the effort behind the motion [s], and its deviation
+    count: int = 0  # samples used, after thinning
+    light: dict[str, int] = field(default_factory=dict)  # by joint: samples that lost weight as outliers
+    left_out: dict[str, str] = field(default_factory=dict)  # joints whose equations were not used, and why
+    problems: list[str] = field(default_factory=list)
+    check: list[str] = field(default_factory=list)  # of the recordings
     before: list[Validation] = field(default_factory=list)  # of the held-out data
     after: list[Validation] = field(default_factory=list)
     used: str = ''
@@ -79,18 +98,39 @@ class Identification:
             result[name] = (pair[0], pair[1])
         return result
 
+    def worse(self) -> list[str]:
+        """A sentence on each joint that the identified model fits worse on held-out data."""
+        return [
+            f'{name}: RMSE {a:.4g} N m before, {b:.4g} N m after'
+            for name, (a, b) in self.rmse().items()
+            if b > WORSE * a and b**2 - a**2 > (NOTICEABLE * self._torque(name)) ** 2
+        ]
+
+    def _torque(self, joint: str) -> float:
+        """Standard deviation of a joint's measured torque on the held-out data [N m]."""
+        figures = [result.joints[joint]['friction'] for result in self.before]
+        return float(np.sqrt(np.nanmean([f.rmse**2 / max(1 - f.r2, 1e-12) for f in figures])))
+
     def text(self) -> str:
         """The report for a terminal."""
         rows = []
+        notes = [f'! {name} is left out: {why}' for name, why in self.left_out.items()]
+        notes += [f'! {problem}' for problem in self.problems]
+        outliers = ', '.join(f'{name} {count}' for name, count in self.light.items() if count)
         for joint, kinds in self.kinds.items():
             for kind, (before, after, deviation) in kinds.items():
                 rows.append([joint, kind, number(before), number(after), number(deviation, 2)])
         lines = [
+            'Recording',
+            *(f'  {line}' for line in [*self.check, *notes]),
+            '',
             f'Data used: {self.used}',
+            f'Effort lags behind motion by {1e3 * self.delay[0]:.2f} ms',
+            *([f'Samples that lost weight as outliers: {outliers}'] if outliers else []),
             f'{len(self.base.independent)} base parameters of {len(self.names)}, condition number '
             f'{self.base_fit.condition:.3g}; {self.known()} have a standard deviation below {KNOWN:.0%}',
             '',
-            'Rotor inertia [kg m2], viscous and Coulomb friction [N m s/rad, N m], effort offsets [N m]',
+            'Rotor inertia [kg m2], viscous [N m s/rad], Coulomb, Stribeck friction and offset [N m]',
             *(f'  {line}' for line in table(['joint', 'parameter', 'before', 'after', 'deviation'], rows)),
             '',
             f'Bodies, {self.consistent()} of {self.bodies} physically consistent',
@@ -102,11 +142,19 @@ class Identification:
             lines += [f'  {line}' for line in table(['joint', 'gain', 'deviation'], gains)]
         if self.before:
             compared = [
-                [name, f'{a:.3f}', f'{b:.3f}', f'{self.noise.get(name, np.nan):.3f}']
+                [
+                    name,
+                    f'{a:.3f}',
+                    f'{b:.3f}',
+                    f'{self.noise.get(name, np.nan):.3f}',
+                    f'{np.mean([v.joints[name]["friction"].r2 for v in self.after]):.3f}',
+                ]
                 for name, (a, b) in self.rmse().items()
             ]
             lines += ['', f'RMSE on held-out data ({self.held_out}) [N m]']
-            lines += [f'  {line}' for line in table(['joint', 'before', 'after', 'noise'], compared)]
+            lines += [
+                f'  {line}' for line in table(['joint', 'before', 'after', 'noise', 'r2 after'], compared)
+            ]
         return '\n'.join(lines)
 
     def _bodies(self) -> list[str]:
@@ -128,8 +176,13 @@ class Identification:
                 for name, a, b, d in zip(self.names, self.prior, self.theta, self.deviation, strict=True)
             },
             'base_parameters': {n: {'value': v, 'deviation': d} for n, v, d in self.base_table()},
-            'offsets': self.offsets,
+            'delay': {'value': self.delay[0], 'deviation': self.delay[1]},
+            'offsets': dict(zip(self.robot.joint_names, self.robot.friction.offset.tolist(), strict=True)),
+            'widths': dict(zip(self.robot.joint_names, self.robot.friction.width.tolist(), strict=True)),
             'gains': self.gains,
+            'left_out': self.left_out,
+            'outliers': self.light,
+            'check': self.check,
             'noise': self.noise,
             'rmse': {name: {'before': a, 'after': b} for name, (a, b) in self.rmse().items()},
         }
@@ -144,31 +197,29 @@ def identify(
     held_out: Sequence[str | Path] = (),
     share: float = 0.5,
     find_gains: bool = False,
+    total_mass: float | None = None,
 ) -> Identification:
-    """Fit to `paths`, validate on `held_out`.
+    """Fit to `paths`, validate on `held_out`; the default cutoff follows from the motion.
 
     Without held-out recordings: fit to the first `share` of each path, validate on the rest.
     """
-    reading, filtering = reading or Reading(), filtering or Filtering(10.0)
-    unknowns = unknowns or Unknowns(robot.friction.sign or 'exact')
-    recordings = [Recording(Bag(path), robot, reading) for path in paths]
+    reading = reading or Reading()
+    unknowns = unknowns or Unknowns(robot.friction.sign or 'smooth')
     if not held_out and not 0 < share <= 1:
         raise BagError(f'--share is {share}; it must be above 0 and at most 1')
+    recordings = [Recording(Bag(path), robot, reading) for path in paths]
+    for path in held_out:
+        Recording(Bag(path), robot, reading)
+    filtering = filtering or Filtering(max(map(suitable_cutoff, recordings)))
     part = (0.0, 1.0 if held_out else share)
+    checks = [validate(path, robot, reading, filtering, part) for path in paths]
+    source, left_out = _source(paths, robot, reading, filtering, recordings, checks)
     items = [(i, w) for i, recording in enumerate(recordings) for w in recording.windows(*part)]
-    urdf = (robot.urdf.text, robot.urdf.source)
-    job = IdentificationJob(tuple(map(Path, paths)), robot.config, urdf, reading, filtering, unknowns)
-    results = parallel.run(job, items, 'reading')
-    factors = next(results)
-    for result in results:
-        for factor, other in zip(factors, result, strict=True):
-            factor.add(other)
-    if not factors[0].count:
-        raise BagError(f'{paths[0]}: nothing is left after filtering; it is too short or has too many gaps')
-    regressor = Regressor(robot, unknowns, recordings[0].moving, recordings[0].measured)
-    found = solve(regressor, factors, reading.locked, find_gains)
-    found.used = f'{", ".join(map(str, paths))}, {part[1]:.0%}, {factors[0].count} samples'
-    calibrated = replace(reading, gains=found.gains, offsets=found.offsets)
+    found = fit(source, items, unknowns, recordings[0].locked, find_gains, total_mass)
+    found.left_out = left_out
+    found.check = [line for check in checks for line in check.check]
+    found.used = f'{", ".join(map(str, paths))}, {part[1]:.0%}, {found.count} samples, {filtering.describe()}'
+    calibrated = replace(reading, gains=found.gains)
     rest = [(path, (0.0, 1.0)) for path in held_out] or [(path, (share, 1.0)) for path in paths if share < 1]
     for path, span in rest:
         found.before.append(validate(path, robot, reading, filtering, span))
@@ -177,66 +228,227 @@ def identify(
     return found
 
 
-def solve(
-    regressor: Regressor,
-    factors: list[TriangularFactor],
+def _source(
+    paths: Sequence[str | Path],
+    robot: Robot,
+    reading: Reading,
+    filtering: Filtering,
+    recordings: list[Recording],
+    checks: list[Validation],
+) -> tuple[Source, dict[str, str]]:
+    """The joints whose equations are used, and why others are not."""
+    silent = {name for recording in recordings for name in recording.silent}
+    resting = set.intersection(*(set(check.resting) for check in checks)) - set(recordings[0].locked)
+    left_out = dict.fromkeys(sorted(silent), 'its effort is missing or always zero')
+    left_out |= dict.fromkeys(sorted(resting), 'it does not move')
+    moves, measured, known = (
+        np.logical_and.reduce([getattr(recording, kind) for recording in recordings])
+        for kind in ('moving', 'measured', 'known')
+    )
+    used = np.array([name not in left_out for name in robot.joint_names])
+    if not (measured & used).any():
+        raise BagError(
+            f'{paths[0]}: no joint with effort moves; record a motion (krang excite), or identify masses '
+            'from poses at rest with --static'
+        )
+    urdf = (robot.urdf.text, robot.urdf.source)
+    masks = (moves & used, measured & used, known & used)
+    return Source(tuple(map(Path, paths)), robot.config, urdf, reading, filtering, *masks), left_out
+
+
+def fit(
+    source: Source,
+    items: list[tuple[int, Window]],
+    unknowns: Unknowns,
     locked: Mapping[str, float],
     find_gains: bool = False,
+    total_mass: float | None = None,
 ) -> Identification:
-    """Motor gains if requested, physically consistent parameters, and base parameters."""
-    robot = regressor.robot
+    """Delay, shape of friction, motor gains if requested, then physically consistent and base parameters."""
+    robot = Robot(source.config, Urdf(*source.urdf))
+    surveyed: Survey = []
+    for result in parallel.run(SurveyJob(source, unknowns), items, 'reading'):
+        surveyed = added(surveyed, result)
+    if not surveyed or not sum(part.count for part in surveyed[0]):
+        raise BagError(
+            f'{source.paths[0]}: nothing is left after filtering; it is too short or has too many gaps'
+        )
+    regressor = Regressor(robot, unknowns, source.moving, source.measured, source.known)
+    regressor, factors, delay = choose_model(regressor, surveyed)
     names = [name for name, row in zip(robot.joint_names, regressor.rows, strict=True) if row]
-    gains, deviations = {}, {}
+    gains, gain_deviations, problems = {}, {}, []
     if find_gains:
         for i, name in enumerate(names):
             if regressor.measured[robot.joint_names.index(name)]:
-                gains[name], deviations[name] = motor_gain(regressor, factors[i], name)
+                try:
+                    gains[name], gain_deviations[name] = motor_gain(regressor, factors[i], name)
+                except BagError as error:
+                    problems.append(str(error))
+                    continue
                 factors[i] = factors[i].scaled(gains[name])
+        source = replace(source, reading=replace(source.reading, gains=gains))
     driven = regressor.measured[regressor.rows]
-    theta, deviation, noises = fit_parameters(regressor, factors, driven)
-    R, z = stacked(factors, noises)
-    exciting = regressor.matrix(random_motion(robot, max(60, len(regressor.names)), locked))
-    preferred = np.arange(len(regressor.names)) >= regressor.inertial
-    base = base_parameters(exciting[:, regressor.rows].reshape(-1, len(regressor.names)), preferred)
-    return Identification(
-        regressor.names,
-        regressor.prior,
-        theta,
-        deviation,
-        base,
-        fit_base(R, z, base),
-        dict(zip(names, noises.tolist(), strict=True)),
-        gains,
-        deviations,
-        *_as_robot(regressor, theta, gains),
-        _kinds(regressor, theta, deviation),
-        len(regressor.bodies),
+    theta, noises = noise_levels(regressor, factors, driven)
+    job = WeightedJob(source, regressor.unknowns, Estimate(theta, noises, delay))
+    results = parallel.run(job, items, 'fitting')
+    weighted = next(results)
+    for other in results:
+        weighted.add(other)
+    solution = solve(regressor, weighted, locked, total_mass)
+    gathered = Identification(
+        names=regressor.names,
+        prior=regressor.prior,
+        theta=solution.theta,
+        deviation=solution.deviation,
+        base=solution.base,
+        base_fit=solution.base_fit,
+        noise=dict(zip(names, solution.noises.tolist(), strict=True)),
+        gains=gains,
+        gain_deviations=gain_deviations,
+        robot=_as_robot(regressor, solution.theta, gains),
+        kinds=_kinds(regressor, solution.theta, solution.deviation),
+        bodies=len(regressor.bodies),
+        delay=(delay + solution.delay[0], solution.delay[1]),
+        count=weighted.factors[0].count,
+        light=dict(zip(names, weighted.light.astype(int).tolist(), strict=True)),
+        problems=problems,
     )
+    return gathered
 
 
-def _as_robot(regressor: Regressor, theta: Array, gains: dict[str, float]) -> tuple[dict[str, float], Robot]:
-    """Offsets of the effort by joint, and the robot with the other parameters."""
-    robot = regressor.robot
+@dataclass(frozen=True)
+class Solution:
+    """theta and base parameters with deviations, noise of each row, and the correction of the delay [s]."""
 
-    def value(kind: str) -> Array:
-        return regressor.value(theta, kind)
+    theta: Array
+    deviation: Array
+    base: BaseParameters
+    base_fit: BaseFit
+    noises: Array
+    delay: tuple[float, float]  # and its standard deviation
 
-    forward, backward = value('coulomb_forward'), value('coulomb_backward')
-    coulomb = value('coulomb') + (forward + backward) / 2
+
+def solve(
+    regressor: Regressor, equations: WeightedEquations, locked: Mapping[str, float], total_mass: float | None
+) -> Solution:
+    """Parameters for the best delay; residuals that are correlated in time make deviations larger."""
+    count, driven = len(regressor.names), regressor.measured[regressor.rows]
+    active, last = regressor.active(), np.array([1.0])
+    factors = [f.columns(own, count, last) for f, own in zip(equations.factors, active, strict=True)]
+    noises = noise_levels(regressor, factors, driven)[1]
+    # The delay is the first column, the parameters follow.
+    with_delay = [
+        f.columns(np.append(own + 1, 0), count + 1, last)
+        for f, own in zip(equations.factors, active, strict=True)
+    ]
+    joint, row = without_nuisance(with_delay, noises * np.sqrt(equations.correlation()))
+    R, z = joint.R[:, :-1], joint.R[:, -1]
+    bounds = body_bounds(regressor, total_mass)
+    theta, deviation = fit_consistent(
+        R, z, regressor.prior, regressor.spread, len(regressor.bodies), regressor.positive, bounds
+    )
+    exciting = regressor.matrix(random_motion(regressor.robot, max(60, count), locked))
+    preferred = np.arange(count) >= regressor.inertial
+    base = base_parameters(exciting[:, regressor.rows].reshape(-1, count), preferred)
+    scale = max(abs(float(row[0])), 1e-12)
+    shift = float(row[-1] - row[1:-1] @ theta) / float(row[0]) if abs(row[0]) > 1e-9 else 0.0
+    return Solution(theta, deviation, base, fit_base(R, z, base), noises, (shift, 1 / scale))
+
+
+def choose_model(regressor: Regressor, surveyed: Survey) -> tuple[Regressor, list[TriangularFactor], float]:
+    """The regressor with the best shape of friction, its factors, and the delay of the effort [s]."""
+    robot, active, unknowns = regressor.robot, regressor.active(), regressor.unknowns
+    rows = np.flatnonzero(regressor.rows).tolist()
+    whole = []
+    for first, second in surveyed:
+        total = TriangularFactor(first.R, first.count)
+        total.add(second)
+        whole.append(total)
+    delays = len(DELAYS)
+    plain = [
+        TriangularFactor(np.delete(f.R, slice(len(own), f.R.shape[1] - delays), axis=1), f.count)
+        for f, own in zip(whole, active, strict=True)
+    ]
+    priors = [(regressor.prior[own], regressor.spread[own]) for own in active]
+    delay = estimate_delay(plain, priors)
+    weights = at_delay(delay)
+
+    def at(factor: TriangularFactor) -> TriangularFactor:
+        return factor.columns(np.arange(factor.R.shape[1] - delays), factor.R.shape[1] - delays, weights)
+
+    wide = [
+        at(f).columns(own, len(regressor.names), np.array([1.0]))
+        for f, own in zip(plain, active, strict=True)
+    ]
+    theta, _ = noise_levels(regressor, wide, regressor.measured[regressor.rows])
+    for j, own, (first, second) in zip(rows, active, surveyed, strict=True):
+        chosen = choose_shape(regressor, j, own, (at(first), at(second)), theta)
+        name = robot.joint_names[j]
+        unknowns = replace(
+            unknowns,
+            width=dict(unknowns.width) | {n: w for n, w in chosen.width.items() if n == name},
+            stribeck=dict(unknowns.stribeck) | {n: w for n, w in chosen.stribeck.items() if n == name},
+        )
+    final = Regressor(robot, unknowns, regressor.moving, regressor.measured, regressor.rows)
+    factors = []
+    for j, own, factor in zip(rows, active, whole, strict=True):
+        name, places = robot.joint_names[j], {regressor.names[i]: k for k, i in enumerate(own)}
+        if unknowns.width.get(name) in WIDTHS and factor.R.shape[1] > len(own) + delays:
+            shape = len(own) + WIDTHS.index(unknowns.width[name])
+            places |= {f'{name}.coulomb': shape, f'{name}.stribeck': shape + len(WIDTHS)}
+        kept = [k for k, column in enumerate(final.names) if column in places]
+        R = at(factor).R[:, [*(places[final.names[k]] for k in kept), -1]]
+        factors.append(
+            TriangularFactor(R, factor.count).columns(np.array(kept), len(final.names), np.ones(1))
+        )
+    return final, factors, delay
+
+
+def _as_robot(regressor: Regressor, theta: Array, gains: dict[str, float]) -> Robot:
+    """The robot with the identified parameters."""
+    robot, friction, unknowns = regressor.robot, regressor.robot.friction, regressor.unknowns
+
+    def value(kind: str, otherwise: Array) -> Array:
+        """Over joint_names; `otherwise` for a joint that was not excited."""
+        return np.where(has(kind), regressor.value(theta, kind), otherwise)
+
+    def has(kind: str) -> Mask:
+        return np.array([(kind, j) in regressor.columns for j in range(robot.nv)])
+
+    forward, backward = regressor.value(theta, 'coulomb_forward'), regressor.value(theta, 'coulomb_backward')
+    asymmetric = has('coulomb_forward')
+    coulomb = np.where(asymmetric, (forward + backward) / 2, value('coulomb', friction.coulomb))
     # Asymmetric friction is symmetric friction plus a constant torque.
-    offset = value('offset') + (forward - backward) / 2
-    viscous, rotors = value('viscous'), value('rotor')
-    for j, moves in enumerate(regressor.moving):
-        if not moves:  # it was not excited
-            viscous[j], coulomb[j] = robot.friction.viscous[j], robot.friction.coulomb[j]
-            rotors[j] = robot.rotor_inertia()[j, j]
+    offset = np.where(asymmetric, (forward - backward) / 2, value('offset', friction.offset))
+    identified = has('coulomb') | asymmetric
+    stribeck = np.where(identified, regressor.value(theta, 'stribeck'), friction.stribeck)
+    speed = np.array([unknowns.stribeck.get(name, 0.0) for name in robot.joint_names])
+    speed = np.where(speed > 0, speed, friction.stribeck_speed)
+    smooth = unknowns.sign == 'smooth'
+    shape = {
+        'width': _entries(
+            robot, np.where(regressor.width == 1.0, 0.0, regressor.width) if smooth else 0 * coulomb
+        ),
+        'stribeck': _entries(robot, stribeck if smooth else 0 * stribeck),
+        'stribeck_speed': _entries(robot, np.where(stribeck > 0, speed, 0.0) if smooth else 0 * speed),
+        'offset': _entries(robot, offset),
+    }
     bodies = {robot.model.names[body]: theta[10 * i : 10 * i + 10] for i, body in enumerate(regressor.bodies)}
     factors = np.array([gains.get(name, 1.0) for name in robot.joint_names])
-    config = with_friction_and_motors(robot, viscous, coulomb, regressor.unknowns.sign, rotors, factors)
-    offsets = {
-        name: float(x) for name, x, m in zip(robot.joint_names, offset, regressor.measured, strict=True) if m
-    }
-    return offsets, Robot(config, with_inertias(robot, bodies))
+    config = with_friction_and_motors(
+        robot,
+        value('viscous', friction.viscous),
+        coulomb,
+        unknowns.sign,
+        value('rotor', np.diag(robot.rotor_inertia())),
+        factors,
+        shape,
+    )
+    return Robot(config, with_inertias(robot, bodies))
+
+
+def _entries(robot: Robot, values: Array) -> dict[str, float]:
+    return {name: float(x) for name, x in zip(robot.joint_names, values, strict=True) if x != 0}
 
 
 def _kinds(

@@ -5,14 +5,15 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import qr
 
-from ...arrays import Array, Mask
+from ...arrays import Array, Integers, Mask
 
+CORRELATED = 1.5  # samples that count as one after the low pass: 2.5 per period over its noise bandwidth
 STRUCTURAL = 1e-9  # relative size below which a column depends linearly on others
 
 
 @dataclass
 class TriangularFactor:
-    """R of the QR decomposition of [Y y] of one joint, and the number of rows of [Y y]."""
+    """R of the QR decomposition of [Y y] of one joint, and the number of rows of [Y y]; y may be several."""
 
     R: Array
     count: int
@@ -27,6 +28,13 @@ class TriangularFactor:
         self.R = _triangle(np.vstack([self.R, other.R]))
         self.count += other.count
 
+    def columns(self, places: Integers, count: int, outputs: Array) -> 'TriangularFactor':
+        """The factor of [Y y], its columns of Y at `places` of `count`, and y = last columns @ `outputs`."""
+        R = np.zeros((len(self.R), count + 1))
+        R[:, places] = self.R[:, : len(places)]
+        R[:, -1] = self.R[:, self.R.shape[1] - len(outputs) :] @ outputs
+        return TriangularFactor(_triangle(R), self.count)
+
     def scaled(self, gain: float) -> 'TriangularFactor':
         """The factor with y multiplied by `gain`."""
         R = self.R.copy()
@@ -37,13 +45,13 @@ class TriangularFactor:
         """Root mean square of y - Y theta [N m]."""
         return float(np.linalg.norm(self.R[:, -1] - self.R[:, :-1] @ theta) / np.sqrt(max(self.count, 1)))
 
-    def noise(self) -> float:
-        """Standard deviation of the residual of the best fit [N m]."""
+    def noise(self, correlated: float = 1.0) -> float:
+        """Standard deviation of the residual of the best fit [N m]; so many samples count as one."""
         Y, y = self.R[:, :-1], self.R[:, -1]
         scale = _norms(Y)
         theta, _, rank, _ = np.linalg.lstsq(Y / scale, y, rcond=1e-10)
         residual = float(np.linalg.norm(y - (Y / scale) @ theta))
-        return residual / np.sqrt(max(self.count - int(rank), 1))
+        return residual / np.sqrt(max(self.count - correlated * int(rank), 0.2 * self.count, 1))
 
 
 @dataclass(frozen=True)
@@ -94,6 +102,16 @@ def stacked(factors: list[TriangularFactor], noises: Array) -> tuple[Array, Arra
     rows = np.vstack([t.R / noise for t, noise in zip(factors, noises, strict=True)])
     R = _triangle(rows)
     return R[:, :-1], R[:, -1]
+
+
+def without_nuisance(factors: list[TriangularFactor], noises: Array) -> tuple[TriangularFactor, Array]:
+    """All joints as one weighted factor of [Y y] for the best value of their first, common parameter.
+
+    Also the row of that parameter, from which its value follows.
+    """
+    rows = np.vstack([t.R / noise for t, noise in zip(factors, noises, strict=True)])
+    R = _triangle(rows)
+    return TriangularFactor(R[1:, 1:], sum(t.count for t in factors)), R[0]
 
 
 def fit_base(R: Array, z: Array, base: BaseParameters) -> BaseFit:

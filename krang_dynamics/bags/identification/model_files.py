@@ -1,6 +1,7 @@
 """Identified values as a new robot: a URDF with new inertias, a robot file with new friction and motors."""
 
 import os
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -30,9 +31,18 @@ def with_inertias(robot: Robot, bodies: dict[str, Array]) -> Urdf:
 
 
 def with_friction_and_motors(
-    robot: Robot, viscous: Array, coulomb: Array, sign: Sign, rotors: Array, gains: Array
+    robot: Robot,
+    viscous: Array,
+    coulomb: Array,
+    sign: Sign,
+    rotors: Array,
+    gains: Array,
+    shape: Mapping[str, Mapping[str, float]] | None = None,
 ) -> RobotConfig:
-    """The robot file with new F_v, F_c, N^2 J_m over joint_names, and torque constants times `gains`."""
+    """The robot file with new F_v, F_c, N^2 J_m over joint_names, and torque constants times `gains`.
+
+    `shape` has other entries of the friction by joint: width, stribeck, stribeck_speed, offset.
+    """
     joints: dict[str, JointConfig] = {}
     for (name, joint), rotor, gain in zip(robot.config.joints.items(), rotors, gains, strict=True):
         motor = replace(joint.motor, rotor_inertia=float(rotor) / joint.motor.gear**2)
@@ -41,11 +51,10 @@ def with_friction_and_motors(
         joints[name] = replace(joint, motor=motor) if joint.driven else joint
     names = robot.joint_names
     dry = {name: float(x) for name, x in zip(names, coulomb, strict=True) if x > 0}
+    more = {key: dict(entries) for key, entries in (shape or {}).items()}
+    used = sign if dry or more.get('stribeck') else None
     friction = FrictionConfig(
-        {name: float(x) for name, x in zip(names, viscous, strict=True) if x > 0},
-        dry,
-        sign if dry else None,
-        sign if dry else None,
+        {name: float(x) for name, x in zip(names, viscous, strict=True) if x > 0}, dry, used, used, **more
     )
     return replace(robot.config, joints=joints, friction=friction, rotor_inertia=True)
 

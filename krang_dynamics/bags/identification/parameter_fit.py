@@ -4,34 +4,54 @@ import numpy as np
 
 from ...arrays import Array, Mask
 from ...errors import BagError
-from .consistent_fit import fit_consistent
-from .least_squares import TriangularFactor, stacked
+from .consistent_fit import ParameterBounds, fit_consistent
+from .least_squares import CORRELATED, TriangularFactor, stacked
 from .regressor import Regressor
 
 ITERATIONS = 8  # of the noise levels
-LEAST_NOISE = 1e-9  # [N m]
+LEAST_NOISE, LEAST_PASSIVE = 1e-4, 1e-3  # of a row [typical torques]; of one without a motor
+SMALLEST = 1e-9  # [N m]
 
 
-def fit_parameters(
-    regressor: Regressor, factors: list[TriangularFactor], driven: Mask
-) -> tuple[Array, Array, Array]:
-    """Physically consistent theta, its standard deviations, and the noise level of each row [N m].
+def noise_levels(regressor: Regressor, factors: list[TriangularFactor], driven: Mask) -> tuple[Array, Array]:
+    """A first theta, and the standard deviation of each row [N m].
 
     The noise of a row is the RMSE of theta on it, so both are found by iteration. A driven row starts with,
     and never falls below, the noise of its own best fit. A passive row is Y theta = 0, which theta = 0 fits
-    perfectly, so it starts with the RMSE of the prior.
+    perfectly, so it starts with the RMSE of the prior. No noise falls below a share of the torque.
     """
     prior, spread = regressor.prior, regressor.spread
-    least = np.array([f.noise() if own else LEAST_NOISE for f, own in zip(factors, driven, strict=True)])
-    noises = np.where(driven, least, [factor.rmse(prior) for factor in factors])
+    least = np.array(
+        [
+            max(factor.noise(CORRELATED), _floor(factor, prior, LEAST_NOISE))
+            if own
+            else _floor(factor, prior, LEAST_PASSIVE)
+            for factor, own in zip(factors, driven, strict=True)
+        ]
+    )
+    noises = np.where(driven, least, [max(factor.rmse(prior), SMALLEST) for factor in factors])
+    noises = np.maximum(noises, least)
     for _ in range(ITERATIONS):
-        R, z = stacked(factors, np.maximum(noises, LEAST_NOISE))
+        R, z = stacked(factors, noises)
         design = np.vstack([R * spread, np.eye(len(spread))])
         theta = spread * np.linalg.lstsq(design, np.concatenate([z, prior / spread]), rcond=None)[0]
         noises = np.maximum([factor.rmse(theta) for factor in factors], least)
-    noises = np.maximum(noises, LEAST_NOISE)
+    return theta, noises
+
+
+def fit_parameters(
+    regressor: Regressor,
+    factors: list[TriangularFactor],
+    driven: Mask,
+    bounds: ParameterBounds | None = None,
+) -> tuple[Array, Array, Array]:
+    """Physically consistent theta, its standard deviations, and the noise level of each row [N m]."""
+    noises = noise_levels(regressor, factors, driven)[1]
     R, z = stacked(factors, noises)
-    return *fit_consistent(R, z, prior, spread, len(regressor.bodies), regressor.positive), noises
+    fit = fit_consistent(
+        R, z, regressor.prior, regressor.spread, len(regressor.bodies), regressor.positive, bounds
+    )
+    return *fit, noises
 
 
 def motor_gain(regressor: Regressor, factor: TriangularFactor, joint: str) -> tuple[float, float]:
@@ -50,7 +70,12 @@ def motor_gain(regressor: Regressor, factor: TriangularFactor, joint: str) -> tu
     deviation = float(noise * np.sqrt(np.linalg.pinv(columns.T @ columns)[0, 0]))
     if inverse <= 3 * deviation:
         raise BagError(
-            f'the gain of {joint} cannot be identified: the torque of its links is too small in its effort; '
-            'omit --gains, or record a faster motion'
+            f'the gain of {joint} cannot be identified: the torque of its links is too small in its effort'
         )
     return 1 / inverse, deviation / inverse**2
+
+
+def _floor(factor: TriangularFactor, prior: Array, share: float) -> float:
+    """A share of the typical torque of a row [N m]."""
+    parts = np.append(factor.R[:, :-1] * prior, factor.R[:, -1:], axis=1)
+    return max(share * float(np.linalg.norm(parts)) / float(np.sqrt(max(factor.count, 1))), SMALLEST)

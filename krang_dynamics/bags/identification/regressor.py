@@ -1,27 +1,37 @@
 """Torque as a linear function of unknown parameters: tau = Y(q, v, a) theta."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import pinocchio as pin
 
-from ...arrays import Array, Mask
+from ...arrays import Array, Integers, Mask
 from ...robot.config import Sign
 from ...robot.model import Robot
 from ..validation.filtering import FilteredMotion
 
 INERTIAL = ('m', 'mx', 'my', 'mz', 'ixx', 'ixy', 'iyy', 'ixz', 'iyz', 'izz')  # Pinocchio's order
 TRUST = 0.3  # relative standard deviation of the prior of a link
+SHARP = 0.02  # width of the smooth sign of a joint whose description has no Coulomb friction [rad/s]
 FREE, OFFSET = 10.0, 0.02  # standard deviations of the priors of friction and offset [torque scales]
+# Prior of a rotor on a logarithmic scale: median and standard deviation as a factor. One that the description
+# does not know may be a thousand times the inertia of the links; not excited, it stays a hundredth of it.
+KNOWN_ROTOR, UNKNOWN_ROTOR = (1.0, 2.0), (0.01, 100.0)
 
 
 @dataclass(frozen=True)
 class Unknowns:
-    """Friction model to be identified; asymmetric Coulomb friction replaces the offset of the effort."""
+    """Friction model to be identified; asymmetric Coulomb friction replaces the offset of the effort.
+
+    `width` of the smooth sign and `stribeck` speed by joint [rad/s]; a joint without the latter has no
+    Stribeck friction, and without the former the width of its description.
+    """
 
     sign: Sign = 'exact'
     asymmetric: bool = False
+    width: Mapping[str, float] = field(default_factory=dict)
+    stribeck: Mapping[str, float] = field(default_factory=dict)
 
 
 class Regressor:
@@ -30,9 +40,19 @@ class Regressor:
     A body is all links that move with one joint: links fixed to each other cannot be distinguished.
     """
 
-    def __init__(self, robot: Robot, unknowns: Unknowns, moving: Mask, measured: Mask) -> None:
+    def __init__(
+        self, robot: Robot, unknowns: Unknowns, moving: Mask, measured: Mask, known: Mask | None = None
+    ) -> None:
         self.robot, self.unknowns = robot, unknowns
         self.moving, self.measured = moving, measured
+        # Joints whose equations are used: those that move and whose torque is known; of a rolling robot only
+        # the driven ones, because the torque of the others is undetermined.
+        self.rows = measured if robot.config.rolling else moving if known is None else known
+        names_of = robot.joint_names
+        described = np.where(robot.friction.coulomb > 0, robot.friction.width, SHARP)
+        width = dict(zip(names_of, described.tolist(), strict=True)) | dict(unknowns.width)
+        self.width = np.array([width[name] for name in names_of])  # [rad/s]
+        self._stribeck_speed = np.array([unknowns.stribeck.get(name, 1.0) for name in names_of])
         self._model, self._data = robot.model, robot.model.createData()
         self.bodies = [i for i in range(1, self._model.njoints) if self._model.inertias[i].mass > 0]
         names: list[str] = []
@@ -45,30 +65,43 @@ class Regressor:
             spread += _spread(body)
         self.inertial = len(names)
         self.columns: list[tuple[str, int]] = []  # kind and joint of the other columns
-        inertia = np.diag(robot.mass_matrix(robot.home))
         rotors, limits = np.diag(robot.rotor_inertia()), _torque_scale(robot)
+        friction = robot.friction
         for j, name in enumerate(robot.joint_names):
             if not moving[j]:
                 continue
             for kind in self._kinds(j):
-                known, about = {
-                    'rotor': (rotors[j], rotors[j] or inertia[j]),
-                    'viscous': (robot.friction.viscous[j], FREE * limits[j]),
-                    'offset': (0.0, OFFSET * limits[j]),
-                }.get(kind, (robot.friction.coulomb[j], FREE * limits[j]))
+                known_value, about = {
+                    'rotor': (rotors[j], rotors[j] or FREE * limits[j]),
+                    'viscous': (friction.viscous[j], FREE * limits[j]),
+                    'stribeck': (friction.stribeck[j], FREE * limits[j]),
+                    'offset': (friction.offset[j], OFFSET * limits[j]),
+                }.get(kind, (friction.coulomb[j], FREE * limits[j]))
                 names.append(f'{name}.{kind}')
                 self.columns.append((kind, j))
-                prior.append(float(known))
-                spread.append(float(max(about, known)))
+                prior.append(float(known_value))
+                spread.append(float(max(about, known_value)))
         self.names = tuple(names)
         self.prior, self.spread = np.array(prior), np.array(spread)
         # Friction and rotor inertia are positive; offsets are free, and bodies have their own constraint.
         self.positive = np.array([False] * self.inertial + [kind != 'offset' for kind, _ in self.columns])
 
-    @property
-    def rows(self) -> Mask:
-        """Joints whose equations are used: all that move; of a rolling robot only the driven ones."""
-        return self.measured if self.robot.config.rolling else self.moving
+    def rotor_prior(self) -> tuple[Array, Array]:
+        """Median [kg m2] and standard deviation (of the logarithm) of each rotor; NaN elsewhere."""
+        robot = self.robot
+        links = np.diag(robot.mass_matrix(robot.home) - robot.rotor_inertia())
+        median, deviation = np.full((2, len(self.names)), np.nan)
+        for i, (kind, j) in enumerate(self.columns, self.inertial):
+            if kind == 'rotor':
+                about = float(self.prior[i])
+                share, factor = KNOWN_ROTOR if about else UNKNOWN_ROTOR
+                median[i], deviation[i] = share * (about or max(float(links[j]), 1e-6)), np.log(factor)
+        return median, deviation
+
+    def active(self) -> list[Integers]:
+        """Per row: the indices of the parameters that can enter its equation."""
+        Y = self.matrix(random_motion(self.robot, 4))
+        return [np.flatnonzero(Y[:, j].any(axis=0)).astype(np.int64) for j in np.flatnonzero(self.rows)]
 
     def matrix(self, motion: FilteredMotion) -> Array:
         """Y of each sample, (K, n, p)."""
@@ -81,13 +114,15 @@ class Regressor:
                 model, self._data, joints.position(x), joints.velocity(dx), joints.velocity(ddx)
             )
             Y[k, :, : self.inertial] = (full if joints.is_identity else joints.G.T @ full)[:, bodies]
-        sign = np.tanh(v) if self.unknowns.sign == 'smooth' else np.sign(v)
+        sign = np.tanh(v / self.width) if self.unknowns.sign == 'smooth' else np.sign(v)
         values = {
             'rotor': a,
             'viscous': v,
             'coulomb': sign,
-            'coulomb_forward': np.maximum(sign, 0),
-            'coulomb_backward': np.minimum(sign, 0),
+            # Friction F_f forward and F_b backward is (F_f + F_b) / 2 sign(v) + (F_f - F_b) / 2.
+            'coulomb_forward': (sign + 1) / 2,
+            'coulomb_backward': (sign - 1) / 2,
+            'stribeck': np.exp(-((v / self._stribeck_speed) ** 2)) * sign,
             'offset': np.ones_like(v),
         }
         for i, (kind, j) in enumerate(self.columns):
@@ -109,10 +144,10 @@ class Regressor:
 
     def _kinds(self, j: int) -> tuple[str, ...]:
         if not self.measured[j]:  # a passive joint has neither a rotor nor a torque measurement
-            return ('viscous', 'coulomb')
-        if self.unknowns.asymmetric:
-            return ('rotor', 'viscous', 'coulomb_forward', 'coulomb_backward')
-        return ('rotor', 'viscous', 'coulomb', 'offset')
+            return ('viscous', 'coulomb') if self.rows[j] else ()
+        dry = ('coulomb_forward', 'coulomb_backward') if self.unknowns.asymmetric else ('coulomb', 'offset')
+        extra = ('stribeck',) if self.robot.joint_names[j] in self.unknowns.stribeck else ()
+        return ('rotor', 'viscous', *dry, *extra)
 
 
 def random_motion(robot: Robot, count: int, locked: Mapping[str, float] | None = None) -> FilteredMotion:

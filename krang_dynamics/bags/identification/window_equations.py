@@ -5,8 +5,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
+from scipy.interpolate import CubicSpline
 
-from ...arrays import Array
+from ...arrays import Array, Mask
 from ...robot.config import RobotConfig
 from ...robot.model import Robot
 from ...robot.urdf import Urdf
@@ -14,75 +15,208 @@ from ..io.reader import Bag
 from ..parallel import ParallelJob
 from ..validation.filtering import SHORTEST_RUN, FilteredMotion, Filtering, filtered_motions, low_pass
 from ..validation.recording import Reading, Recording, Window
-from .least_squares import TriangularFactor
+from .delay import DELAYS
+from .friction_shape import shape_columns
+from .least_squares import CORRELATED, TriangularFactor
 from .regressor import Regressor, Unknowns
 
-THIN = 2.5  # used samples per period of the cutoff frequency: the noise of closer samples is correlated
-LIGHT, DENSE = 4.0, 20.0  # cutoff [cutoffs] and rate [samples per period] at which Y is evaluated
+THIN = 2.5  # used samples per period of the cutoff frequency: closer ones add little
+DENSE, DENSEST = 20.0, 200.0  # least rate at which Y is evaluated [cutoffs], [Hz]: sign(v) changes abruptly
+FOLD = 2.0  # length of the alternating parts of a recording for choices by held-out error [s]
+HUBER = 2.5  # residual from which an equation loses weight [standard deviations]
+MEMORY = 2.0  # longest correlation of residuals that is considered [s]
+SHIFT = 1e-3  # for the derivative of the effort by the delay [s]
 
 
 @dataclass(frozen=True)
-class IdentificationJob(ParallelJob[tuple[int, Window], list[TriangularFactor]]):
-    """The inputs of a process that reduces windows of several recordings to factors of [Y y]."""
+class Source:
+    """The inputs of the processes: recordings, robot, filter and the joints that are used."""
 
     paths: tuple[Path, ...]
     config: RobotConfig
     urdf: tuple[str | bytes, str]  # text and source
     reading: Reading
     filtering: Filtering
-    unknowns: Unknowns
+    moving: Mask
+    measured: Mask
+    known: Mask
 
-    def open(self) -> Callable[[tuple[int, Window]], list[TriangularFactor]]:
+    def open(self, unknowns: Unknowns) -> tuple[list[Recording], Regressor]:
+        """Recordings and regressor; once per process."""
         robot = Robot(self.config, Urdf(*self.urdf))
         recordings = [Recording(Bag(path), robot, self.reading) for path in self.paths]
-        regressor = Regressor(robot, self.unknowns, recordings[0].moving, recordings[0].measured)
+        return recordings, Regressor(robot, unknowns, self.moving, self.measured, self.known)
 
-        def work(item: tuple[int, Window]) -> list[TriangularFactor]:
+
+Survey = list[tuple[TriangularFactor, TriangularFactor]]  # per row, of alternating parts
+
+
+@dataclass(frozen=True)
+class SurveyJob(ParallelJob[tuple[int, Window], Survey]):
+    """Factors of [Y, other shapes of friction, effort at several delays], from which these are chosen."""
+
+    source: Source
+    unknowns: Unknowns
+
+    def open(self) -> Callable[[tuple[int, Window]], Survey]:
+        recordings, regressor = self.source.open(self.unknowns)
+
+        def work(item: tuple[int, Window]) -> Survey:
             number, window = item
-            return window_factors(recordings[number], regressor, self.filtering, window)
+            return survey(recordings[number], regressor, self.source.filtering, window)
 
         return work
 
 
-def window_factors(
-    recording: Recording, regressor: Regressor, filtering: Filtering, window: Window
-) -> list[TriangularFactor]:
-    """One factor per row of the regressor, of the samples that arrived in the window."""
-    start, stop = window
-    margin = round(1e9 * max(2 * filtering.settling, 20 / recording.rate if recording.rate else 0.0))
-    samples = recording.samples(start - margin, stop + margin)
-    rows = np.flatnonzero(regressor.rows).tolist()
-    total = [TriangularFactor(np.zeros((0, len(regressor.names) + 1)), 0) for _ in rows]
-    for motion in filtered_motions(samples, _light_filter(filtering, recording.rate)):
-        if len(motion.t) < SHORTEST_RUN:
-            continue
-        for factor, (Y, y) in zip(total, _equations(regressor, motion, filtering, window), strict=True):
-            factor.add(TriangularFactor.of(Y, y))
+def survey(recording: Recording, regressor: Regressor, filtering: Filtering, window: Window) -> Survey:
+    """Two factors per row of the regressor, of the samples that arrived in the window."""
+    parts = window_equations(recording, regressor, filtering, window, DELAYS, shapes=True)
+    total: Survey = []
+    for t, rows in parts:
+        even = (t // FOLD) % 2 == 0
+        found = [
+            (TriangularFactor.of(columns[even], y[even]), TriangularFactor.of(columns[~even], y[~even]))
+            for columns, y in rows
+        ]
+        total = added(total, found)
     return total
 
 
-def _light_filter(filtering: Filtering, rate: float) -> Filtering:
-    """The filter before Y is evaluated; it keeps the harmonics of Coulomb friction."""
-    if filtering.cutoff is None or LIGHT * filtering.cutoff > 0.3 * rate:
-        return replace(filtering, cutoff=None)
-    return replace(filtering, cutoff=LIGHT * filtering.cutoff)
+def added(total: Survey, other: Survey) -> Survey:
+    """The sum of two surveys; an empty one is zero."""
+    if not total or not other:
+        return total or other
+    for mine, theirs in zip(total, other, strict=True):
+        for factor, more in zip(mine, theirs, strict=True):
+            factor.add(more)
+    return total
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A first result: theta, the standard deviation of each row [N m], and the delay of the effort [s]."""
+
+    theta: Array
+    noise: Array
+    delay: float
+
+
+@dataclass
+class WeightedEquations:
+    """Factors of [Y, d effort / d delay, effort] with outliers weighted down; sums over windows."""
+
+    factors: list[TriangularFactor]
+    products: Array  # (rows, lags) sums of residual(t) residual(t + lag) [N2 m2]
+    light: Array  # equations per row that lost weight
+
+    def add(self, other: 'WeightedEquations') -> None:
+        """Add another window."""
+        for factor, more in zip(self.factors, other.factors, strict=True):
+            factor.add(more)
+        self.products = self.products + other.products
+        self.light = self.light + other.light
+
+    def correlation(self) -> Array:
+        """Per row: how many samples count as one, 1 + 2 sum of the residual's autocorrelations.
+
+        Estimated as by Newey and West; at least the correlation that the low pass makes.
+        """
+        taper = 1 - np.arange(self.products.shape[1]) / self.products.shape[1]
+        sums = self.products @ (taper * np.where(np.arange(len(taper)) == 0, 1.0, 2.0))
+        return np.asarray(np.maximum(sums / np.maximum(self.products[:, 0], 1e-300), CORRELATED))
+
+
+@dataclass(frozen=True)
+class WeightedJob(ParallelJob[tuple[int, Window], WeightedEquations]):
+    """Equations of the chosen model, weighted by the residuals of a first estimate."""
+
+    source: Source
+    unknowns: Unknowns
+    estimate: Estimate
+
+    def open(self) -> Callable[[tuple[int, Window]], WeightedEquations]:
+        recordings, regressor = self.source.open(self.unknowns)
+
+        def work(item: tuple[int, Window]) -> WeightedEquations:
+            number, window = item
+            return weighted_equations(
+                recordings[number], regressor, self.source.filtering, window, self.estimate
+            )
+
+        return work
+
+
+def weighted_equations(
+    recording: Recording, regressor: Regressor, filtering: Filtering, window: Window, estimate: Estimate
+) -> WeightedEquations:
+    """The equations of the samples that arrived in the window; Huber's weights."""
+    active = regressor.active()
+    lags = 1 + round(MEMORY * THIN * (filtering.cutoff or 10.0))
+    empty = [TriangularFactor(np.zeros((0, len(columns) + 2)), 0) for columns in active]
+    total = WeightedEquations(empty, np.zeros((len(active), lags)), np.zeros(len(active)))
+    delays = estimate.delay + SHIFT * np.array([-1, 0, 1])
+    for _, rows in window_equations(recording, regressor, filtering, window, delays):
+        for j, (Y, (before, y, after)) in enumerate((Y, efforts.T) for Y, efforts in rows):
+            residual = (y - Y @ estimate.theta[active[j]]) / estimate.noise[j]
+            weight = np.sqrt(np.minimum(1.0, HUBER / np.maximum(np.abs(residual), 1e-9)))
+            slope = (after - before) / (2 * SHIFT)
+            columns = np.column_stack([Y, -slope]) * weight[:, None]
+            total.factors[j].add(TriangularFactor.of(columns, (y * weight)[:, None]))
+            total.light[j] += int((weight < 1).sum())
+            clipped = estimate.noise[j] * np.clip(residual, -HUBER, HUBER)
+            for lag in range(min(lags, len(y))):
+                total.products[j, lag] += clipped[: len(y) - lag] @ clipped[lag:]
+    return total
+
+
+Rows = list[tuple[Array, Array]]  # per row of the regressor: columns (K, c), and efforts (K, delays) [N m]
+
+
+def window_equations(
+    recording: Recording,
+    regressor: Regressor,
+    filtering: Filtering,
+    window: Window,
+    delays: Array,
+    shapes: bool = False,
+) -> Iterator[tuple[Array, Rows]]:
+    """Of each run: times [s], and the equations of the samples that arrived in the window."""
+    start, stop = window
+    margin = round(1e9 * max(2 * filtering.settling, 20 / recording.rate if recording.rate else 0.0))
+    samples = recording.samples(start - margin, stop + margin)
+    light = replace(filtering.light(recording.rate), spline=True)
+    for motion in filtered_motions(samples, light):
+        if len(motion.t) >= SHORTEST_RUN:
+            yield _equations(regressor, motion, filtering, window, delays, shapes)
 
 
 def _equations(
-    regressor: Regressor, motion: FilteredMotion, filtering: Filtering, window: Window
-) -> Iterator[tuple[Array, Array]]:
-    """Per row: Y and torque with the same low pass, so that tau = Y theta still holds."""
-    rate, cutoff = 1 / float(np.median(np.diff(motion.t))), filtering.cutoff
-    step = max(1, int(rate / (DENSE * cutoff))) if cutoff else 1
+    regressor: Regressor,
+    motion: FilteredMotion,
+    filtering: Filtering,
+    window: Window,
+    delays: Array,
+    shapes: bool,
+) -> tuple[Array, Rows]:
+    """Y and torque with the same low pass, so that tau = Y theta still holds."""
+    rate, cutoff = (len(motion.t) - 1) / (motion.t[-1] - motion.t[0]), filtering.cutoff
+    step = max(1, int(rate / max(DENSE * cutoff, DENSEST))) if cutoff else 1
+    effort = motion.effort if not cutoff else low_pass(motion.effort, cutoff, rate)
+    shifted = CubicSpline(motion.t, effort, axis=0)
     motion, rate = motion.every(step), rate / step
     Y = regressor.matrix(motion)
     drop = round(filtering.settling * rate)
     arrival = motion.arrival[drop : len(motion.t) - drop]
     first, last = (drop + np.searchsorted(arrival, window)).tolist()
     kept = slice(first, last, max(1, round(rate / (THIN * cutoff))) if cutoff else 1)
-    for j in np.flatnonzero(regressor.rows):
-        columns = np.column_stack([Y[:, j], motion.effort[:, j]])
-        if cutoff:
-            nonzero = np.flatnonzero(columns.any(axis=0))
-            columns[:, nonzero] = low_pass(columns[:, nonzero], cutoff, rate)
-        yield columns[kept, :-1], columns[kept, -1]
+    t = motion.t[kept]
+    efforts = np.array([shifted(np.clip(t + delay, motion.t[0], motion.t[-1])) for delay in delays])
+    rows = []
+    for j, active in zip(np.flatnonzero(regressor.rows), regressor.active(), strict=True):
+        columns = Y[:, j, active]
+        if shapes:
+            columns = np.column_stack([columns, shape_columns(regressor, int(j), motion.v[:, j])])
+        if cutoff and columns.shape[1]:
+            columns = low_pass(columns, cutoff, rate)
+        rows.append((columns[kept], efforts[:, :, j].T.reshape(len(t), len(delays))))
+    return t, rows

@@ -26,7 +26,7 @@ def taught_motion(names: Sequence[str], times: Array, positions: Array) -> Joint
     if len(t) < 3 or t[-1] < 5 * PERIOD:
         raise InputError('the robot has not moved; guide it while this command runs')
     steps = max(round(t[-1] / PERIOD), 3)
-    grid = float(t[-1]) * np.arange(steps + 1) / steps
+    grid = np.linspace(0.0, float(t[-1]), steps + 1)
     return JointTrajectory(tuple(names), grid, np.column_stack([_smooth(grid, t, x) for x in q.T]))
 
 
@@ -34,7 +34,8 @@ def taught_poses(names: Sequence[str], poses: Sequence[Array]) -> JointTrajector
     """A motion that rests at every pose."""
     if not poses:
         raise InputError('no pose was taught')
-    times, q = np.array([POSE_TIME * k for k in range(1, len(poses) + 1)]), np.array(poses)
+    times: Array = POSE_TIME * np.arange(1.0, len(poses) + 1)
+    q = np.array(poses)
     return JointTrajectory(tuple(names), times, q, np.zeros_like(q), np.zeros_like(q))
 
 

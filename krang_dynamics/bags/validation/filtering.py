@@ -1,10 +1,12 @@
-"""Samples split at gaps, filtered by the same zero-phase low pass on all signals, and differentiated."""
+"""Samples split at gaps, resampled on their own time base, low-passed alike, and differentiated."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Literal
 
 import numpy as np
+from scipy.interpolate import CubicSpline
 from scipy.signal import butter, sosfiltfilt
 
 from ...arrays import Array, Integers, Mask
@@ -12,9 +14,10 @@ from ...errors import BagError
 from .recording import RecordedSamples
 
 ORDER = 2
+LIGHT = 4.0  # cutoff of the light filter [cutoffs]
 SETTLING = 2.5  # dropped at each end of a run [periods of the cutoff frequency]
 GAP_PERIODS, SHORTEST_GAP = 5.0, 0.05  # a gap is longer than both [periods, s]
-JITTER = 0.1  # relative spread of the period above which samples are interpolated to a constant rate
+EVEN = 1e-4  # largest relative deviation of a period at which the rate counts as constant
 SHORTEST_RUN = 20  # samples
 
 
@@ -24,6 +27,7 @@ class Filtering:
 
     cutoff: float | None = None
     acceleration: Literal['velocity', 'position'] = 'velocity'
+    spline: bool = False  # differentiate cubic splines; central differences damp fast motion
 
     def __post_init__(self) -> None:
         if self.cutoff is not None and not 0 < self.cutoff < np.inf:
@@ -34,11 +38,19 @@ class Filtering:
         """Time at each end of a run in which the filter has not settled [s]."""
         return SETTLING / self.cutoff if self.cutoff else 0.0
 
+    def light(self, rate: float) -> 'Filtering':
+        """The filter before a model is evaluated; it keeps the harmonics of Coulomb friction.
+
+        Both sides of torque = model(q, v, a) then pass the low pass itself, so that they stay comparable.
+        """
+        keeps_all = self.cutoff is None or LIGHT * self.cutoff > 0.3 * rate
+        return replace(self, cutoff=None if keeps_all or self.cutoff is None else LIGHT * self.cutoff)
+
     def describe(self) -> str:
         """One line for reports."""
         low_pass = (
-            f'zero-phase Butterworth low pass of order {ORDER} at {self.cutoff:g} Hz on position, velocity '
-            f'and effort, {self.settling:.3g} s dropped at each end'
+            f'zero-phase Butterworth low pass of order {ORDER} at {self.cutoff:g} Hz on measured and '
+            f'predicted torque, {self.settling:.3g} s dropped at each end'
             if self.cutoff
             else 'none'
         )
@@ -88,21 +100,44 @@ def filtered_motions(samples: RecordedSamples, filtering: Filtering) -> list[Fil
 
 
 def _motion(run: RecordedSamples, filtering: Filtering) -> FilteredMotion | None:
-    period = float(np.median(np.diff(run.t)))
-    t, arrival, q, v, effort = _even(run, period)
-    if np.isnan(v).any():
-        v = np.where(np.isnan(v), np.gradient(q, period, axis=0), v)
+    missing, differentiated = np.isnan(run.v), _spline_slope if filtering.spline else _central_slope
+    v = np.where(missing, differentiated(run.q, run.t), run.v) if missing.any() else run.v
+    t, arrival, q, v, effort = _even(run, v)
     if filtering.cutoff:
-        q, v, effort = low_pass(np.stack([q, v, effort]), filtering.cutoff, 1 / period)
-    if filtering.acceleration == 'velocity':
-        a = np.gradient(v, period, axis=0)
-    else:
-        a = np.gradient(np.gradient(q, period, axis=0), period, axis=0)
-    drop = round(filtering.settling / period)
-    rows = slice(drop, len(t) - drop)
+        rate = (len(t) - 1) / (t[-1] - t[0])
+        q, v, effort = low_pass(np.stack([q, v, effort]), filtering.cutoff, rate)
+    a = differentiated(v if filtering.acceleration == 'velocity' else differentiated(q, t), t)
+    drop = round(filtering.settling * (len(t) - 1) / (t[-1] - t[0]))
     if len(t) <= 2 * drop:
         return None
+    rows = slice(drop, len(t) - drop)
     return FilteredMotion(t[rows], arrival[rows], q[rows], v[rows], a[rows], effort[rows])
+
+
+def smoothed(
+    motion: FilteredMotion, torques: Mapping[str, Array], filtering: Filtering
+) -> tuple[FilteredMotion, dict[str, Array]]:
+    """Motion, effort and predicted torques through the same low pass, without the ends where it settles."""
+    names, K = list(torques), len(motion.t)
+    if not filtering.cutoff or K < SHORTEST_RUN:
+        return motion, dict(torques)
+    rate = (K - 1) / (motion.t[-1] - motion.t[0])
+    signals = np.stack([motion.q, motion.v, motion.a, motion.effort, *(torques[name] for name in names)])
+    drop = min(round(filtering.settling * rate), K // 2)
+    rows = slice(drop, K - drop)
+    q, v, a, effort, *rest = low_pass(signals, filtering.cutoff, rate)[:, rows]
+    return (
+        FilteredMotion(motion.t[rows], motion.arrival[rows], q, v, a, effort),
+        dict(zip(names, rest, strict=True)),
+    )
+
+
+def _central_slope(x: Array, t: Array) -> Array:
+    return np.asarray(np.gradient(x, t, axis=0))
+
+
+def _spline_slope(x: Array, t: Array) -> Array:
+    return np.asarray(CubicSpline(t, x, axis=0)(t, 1))
 
 
 def low_pass(x: Array, cutoff: float, rate: float) -> Array:
@@ -117,13 +152,14 @@ def low_pass(x: Array, cutoff: float, rate: float) -> Array:
     return np.swapaxes(sosfiltfilt(sections, rows, axis=-1), -1, -2)
 
 
-def _even(run: RecordedSamples, period: float) -> tuple[Array, Integers, Array, Array, Array]:
-    """The run at a constant rate: unchanged, or interpolated where the period varies."""
-    if np.diff(run.t).std() <= JITTER * period:
-        return run.t, run.arrival, run.q, run.v, run.effort
-    t = np.arange(run.t[0], run.t[-1] + 1e-9, period)
+def _even(run: RecordedSamples, v: Array) -> tuple[Array, Integers, Array, Array, Array]:
+    """The run at its mean rate: unchanged if the recorded stamps are even, else interpolated between them."""
+    steps = np.diff(run.t)
+    period = (run.t[-1] - run.t[0]) / len(steps)
+    if np.abs(steps - period).max() <= EVEN * period:
+        return run.t, run.arrival, run.q, v, run.effort
+    t = run.t[0] + period * np.arange(len(run.t))
+    t[-1] = run.t[-1]
     arrival = np.interp(t, run.t, run.arrival - run.arrival[0]).astype(np.int64) + run.arrival[0]
-    q, v, effort = (
-        np.column_stack([np.interp(t, run.t, column) for column in x.T]) for x in (run.q, run.v, run.effort)
-    )
+    q, v, effort = (np.asarray(CubicSpline(run.t, x, axis=0)(t)) for x in (run.q, v, run.effort))
     return t, arrival, q, v, effort

@@ -15,9 +15,12 @@ from ..io.joint_state_codec import TYPE, JointStates, decode
 from ..io.reader import Bag
 from ..io.storage import batched
 from .joint_names import hint, renamed
+from .outliers import replace_outliers
 
 WINDOW = 30_000  # samples in memory at once
+LARGEST = 1e6  # no joint has a larger position, speed or effort
 PEEK = 500  # messages that are read first, to find the joints
+PARTS, PART = 8, 0.2  # and later: number of looks for effort, and length of each [s]
 
 Window = tuple[int, int]  # time of arrival, start <= t < stop [ns]
 
@@ -29,14 +32,14 @@ def no_times() -> Integers:
 
 @dataclass(frozen=True)
 class Reading:
-    """How to read a recording: topic, name rules, locked joints, and unit and calibration of effort."""
+    """How to read a recording: topic, name rules, locked joints, and unit and gains of effort."""
 
     topic: str | None = None
     maps: tuple[str, ...] = ()
     locked: Mapping[str, float] = field(default_factory=dict)  # [rad, m]
     unit: Unit = 'torque'
+    lock_rest: bool = False  # lock the joints that were not recorded at home
     gains: Mapping[str, float] = field(default_factory=dict)  # by joint, factors on the recorded effort
-    offsets: Mapping[str, float] = field(default_factory=dict)  # by joint, then subtracted [N m]
 
 
 @dataclass(frozen=True)
@@ -53,6 +56,7 @@ class RecordedSamples:
     backward: Integers = field(default_factory=no_times)  # the stamp was earlier than the one before
     lost: Integers = field(default_factory=no_times)  # not decodable
     incomplete: Integers = field(default_factory=no_times)  # without position or effort of some joint
+    outlier: Mask | None = None  # (K, n), samples that were replaced by interpolation
 
     def part(self, begin: int, end: int) -> 'RecordedSamples':
         """Rows begin <= k < end."""
@@ -63,10 +67,15 @@ class RecordedSamples:
 
 
 class Recording:
-    """Joint states of a bag over joint_names; `measured` are the joints whose torque was recorded."""
+    """Joint states of a bag over joint_names.
+
+    `moving` are the joints that are not locked, `measured` those whose torque was recorded, and `known` also
+    those that have no motor, whose torque is zero. `silent` names driven joints without effort.
+    """
 
     def __init__(self, bag: Bag, robot: Robot, reading: Reading) -> None:
         self.bag, self.robot, self.reading = bag, robot, reading
+        self.locked: dict[str, float] = dict(reading.locked)  # [rad, m]
         self.topic = self._find_topic()
         peeked = [(time, data) for _, time, data in islice(bag.messages([self.topic]), PEEK)]
         states, _ = decode(batched(peeked))
@@ -78,12 +87,13 @@ class Recording:
         duration = (peeked[-1][0] - peeked[0][0]) * 1e-9
         self.rate = (max(len(group) for group in states) - 1) / duration if duration > 0 else 0.0  # [Hz]
         self._motors = Motors(robot.config.joints, reading.unit)
-        moves = [name not in reading.locked for name in robot.joint_names]
-        driven = [robot.config.joints[name].driven for name in robot.joint_names]
-        self.moving = np.array(moves)
-        self.measured = np.array(moves) & np.array(driven)
+        moves = np.array([name not in self.locked for name in robot.joint_names])
+        driven = np.array([robot.config.joints[name].driven for name in robot.joint_names])
         self._spins = np.array([robot.urdf.joints[name].type == 'continuous' for name in robot.joint_names])
-        self._check_efforts(states)
+        self.silent = self._without_effort(states, moves & driven)
+        speaks = np.array([name not in self.silent for name in robot.joint_names])
+        self.moving, self.measured = moves, moves & driven & speaks
+        self.known = moves & (speaks | ~driven)
 
     def windows(self, start: float = 0.0, stop: float = 1.0) -> list[Window]:
         """The recording split into windows; `start` and `stop` are shares of its duration."""
@@ -130,18 +140,18 @@ class Recording:
                 value[:, i] = np.interp(t, times[keep], source[keep, column], left=np.nan, right=np.nan)
 
     def _completed(self, t: Array, arrival: Integers, values: Array) -> RecordedSamples:
-        """Fill in locked and passive joints, convert effort to N m, drop incomplete rows."""
+        """Fill in locked and passive joints, convert effort to N m, drop incomplete rows and outliers."""
+        with np.errstate(invalid='ignore'):
+            values[np.abs(values) > LARGEST] = np.nan
         q, v, effort = values
         for i, name in enumerate(self.robot.joint_names):
-            if name in self.reading.locked:
-                q[:, i], v[:, i], effort[:, i] = self.reading.locked[name], 0.0, 0.0
+            if name in self.locked:
+                q[:, i], v[:, i], effort[:, i] = self.locked[name], 0.0, 0.0
             elif not self.measured[i]:
                 effort[:, i] = 0.0  # passive
         effort = self._motors.torque(effort, np.nan_to_num(v))
-        if self.reading.gains or self.reading.offsets:
-            gains, offsets, names = self.reading.gains, self.reading.offsets, self.robot.joint_names
-            effort = effort * [gains.get(name, 1.0) for name in names]
-            effort = effort - [offsets.get(name, 0.0) for name in names]
+        if self.reading.gains:
+            effort = effort * [self.reading.gains.get(name, 1.0) for name in self.robot.joint_names]
         complete = np.isfinite(q).all(axis=1) & np.isfinite(effort).all(axis=1)
         incomplete = arrival[~complete]
         if len(incomplete):
@@ -149,7 +159,8 @@ class Recording:
             q, v, effort = q[complete], v[complete], effort[complete]
         if self._spins.any():
             q[:, self._spins] = np.unwrap(q[:, self._spins], axis=0)
-        return RecordedSamples(t, arrival, q, v, effort, incomplete=incomplete)
+        outlier = replace_outliers(self.robot, t, q, v, effort)
+        return RecordedSamples(t, arrival, q, v, effort, incomplete=incomplete, outlier=outlier)
 
     def _find_topic(self) -> str:
         found = self.bag.of_type(TYPE)
@@ -179,7 +190,7 @@ class Recording:
 
     def _needs_other_sensors(self) -> bool:
         """Whether a joint is not on joint_states, because another sensor measures it."""
-        joints, locked = self.robot.config.joints, self.reading.locked
+        joints, locked = self.robot.config.joints, self.locked
         return any(joint.state != 'joint_states' for name, joint in joints.items() if name not in locked)
 
     def _match(self, names: list[str]) -> dict[str, str]:
@@ -190,29 +201,39 @@ class Recording:
         theirs = {ours: name for name, ours in renamed(dict.fromkeys(names), self.reading.maps).items()}
         wanted = [name for name in self.robot.joint_names if name not in self.reading.locked]
         missing = [name for name in wanted if name not in theirs]
-        if missing:
+        if missing and self.reading.lock_rest and len(missing) < len(wanted):
+            home = dict(zip(self.robot.joint_names, self.robot.home.tolist(), strict=True))
+            self.locked |= {name: home[name] for name in missing}
+        elif missing:
             unused = [name for ours, name in theirs.items() if ours not in self.robot.joint_names]
             raise BagError(
                 f'{self.bag.path}: {self.topic} lacks {", ".join(map(repr, missing))}; it has '
                 f'{", ".join(dict.fromkeys(names))}{hint(missing, unused)}; or use --lock JOINT=VALUE, '
-                'or --remove-subtree LINK'
+                '--lock-rest, or --remove-subtree LINK'
             )
-        return {name: theirs[name] for name in wanted}
+        return {name: theirs[name] for name in wanted if name in theirs}
 
-    def _check_efforts(self, states: list[JointStates]) -> None:
-        lacking = []
-        for joint, measured in zip(self.robot.joint_names, self.measured, strict=True):
-            name = self._names.get(joint)
-            groups = [group for group in states if name in group.names]
-            if measured and not any(
-                np.isfinite(group.effort[:, group.names.index(str(name))]).any() for group in groups
-            ):
-                lacking.append(str(name))
-        if lacking:
+    def _without_effort(self, states: list[JointStates], wanted: Mask) -> tuple[str, ...]:
+        """Driven joints whose effort is missing or zero, in the first messages and in looks at later ones."""
+        span = self.bag.stop - self.bag.start
+        for k in range(1, PARTS):
+            start = self.bag.start + k * span // PARTS
+            later, _ = decode(self.bag.batches(self.topic, start, start + round(1e9 * PART)))
+            states = states + later
+        silent = []
+        for name in np.array(self.robot.joint_names)[wanted].tolist():
+            theirs = self._names[name]
+            efforts = [
+                group.effort[:, group.names.index(theirs)] for group in states if theirs in group.names
+            ]
+            if not any((np.nan_to_num(effort) != 0).any() for effort in efforts):
+                silent.append(name)
+        if len(silent) == wanted.sum():
             raise BagError(
-                f'{self.bag.path}: {self.topic} has no effort of {", ".join(lacking)}; '
-                'record joint states with effort'
+                f'{self.bag.path}: {self.topic} has no effort of '
+                f'{", ".join(self._names[name] for name in silent)}; record joint states with effort'
             )
+        return tuple(silent)
 
 
 def _stamps(states: JointStates) -> Integers:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ...arrays import Array, Integers
+from ...arrays import Array, Integers, Mask
 from ...robot.model import Robot
 from .filtering import FilteredMotion, gaps
 from .recording import RecordedSamples
@@ -13,7 +13,8 @@ from .statistics import CorrelationSums
 
 LIMIT = 0.99  # share of the effort limit from which effort counts as saturated
 FLAT = 0.01  # share of samples at exactly the largest effort from which it counts as clipped
-STILL = 1e-3  # RMS speed below which a joint counts as still [rad/s]
+REST = 0.01  # speed up to which a joint counts as at rest [rad/s]
+MOVES = 0.3  # share of samples with changing position from which a joint moves although its velocity is zero
 SCALE = 0.1  # largest relative error between velocity and differentiated position
 AGREES = 0.95  # correlation from which a factor between two signals is significant
 CURRENT = 0.5  # factor between effort and torque below which the unit is doubtful
@@ -35,8 +36,11 @@ class RecordingCheck:
     same: int  # samples equal to the one before
     unmeasured: Integers  # missing velocities, per joint
     saturated: Integers  # samples at the effort limit, per joint
-    peak: Array  # largest |effort| [N m]
-    flat: Integers  # samples at exactly this value
+    outliers: Integers  # samples replaced by interpolation, per joint
+    moving: Integers  # samples whose velocity is above REST, per joint
+    changing: Integers  # samples whose differentiated position is, per joint
+    peak: Array  # largest |effort| in motion [N m]
+    flat: Integers  # samples in motion at exactly this value
     speed: CorrelationSums | None = field(default=None)  # velocity and differentiated position
 
     @classmethod
@@ -47,8 +51,17 @@ class RecordingCheck:
         t, effort = samples.t[before:end], np.abs(samples.effort[begin:end])
         steps = np.diff(t)
         is_gap = gaps(t)
-        peak = effort.max(axis=0, initial=0.0)
+        speed = (
+            np.abs(np.gradient(samples.q[before:end], t, axis=0))
+            if end - before > 1
+            else 0 * samples.q[before:end]
+        )
+        speed, v = speed[begin - before :], np.abs(samples.v[begin:end])
+        moves = np.where(np.isnan(v), speed, v) > REST
+        peak = np.where(moves, effort, 0.0).max(axis=0, initial=0.0)
         state = np.hstack([samples.q[before:end], samples.effort[before:end]])
+
+        outlier = samples.outlier
 
         def inside(times: Integers) -> int:
             return int(((times >= start) & (times < stop)).sum())
@@ -65,8 +78,11 @@ class RecordingCheck:
             same=int((np.diff(state, axis=0) == 0).all(axis=1).sum()),
             unmeasured=np.isnan(samples.v[begin:end]).sum(axis=0),
             saturated=(effort >= LIMIT * limits).sum(axis=0),
+            outliers=np.zeros(len(limits), int) if outlier is None else outlier[begin:end].sum(axis=0),
+            moving=moves.sum(axis=0),
+            changing=(speed > REST).sum(axis=0),
             peak=peak,
-            flat=(effort == peak).sum(axis=0),
+            flat=(moves & (effort == peak)).sum(axis=0),
         )
 
     def add_velocities(self, motion: FilteredMotion) -> None:
@@ -88,8 +104,8 @@ class RecordingCheck:
         self.gaps += other.gaps
         for name in ('repeated', 'backward', 'lost', 'incomplete', 'same'):
             setattr(self, name, getattr(self, name) + getattr(other, name))
-        self.unmeasured = self.unmeasured + other.unmeasured
-        self.saturated = self.saturated + other.saturated
+        for name in ('unmeasured', 'saturated', 'outliers', 'moving', 'changing'):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
         self.flat = np.where(self.peak > other.peak, self.flat, 0) + np.where(
             other.peak > self.peak, other.flat, np.where(other.peak == self.peak, self.flat + other.flat, 0)
         )
@@ -98,6 +114,11 @@ class RecordingCheck:
             self.speed = other.speed
         elif other.speed is not None:
             self.speed.add(other.speed)
+
+    def at_rest(self) -> Mask:
+        """Joints that do not move, at most between resting poses."""
+        few = MOVES * self.count
+        return np.asarray((self.moving < few) & (self.changing < few))
 
     @property
     def period(self) -> float:
@@ -120,10 +141,15 @@ def check_lines(
         'sample(s) have a repeated stamp and were dropped': check.repeated,
         'sample(s) have a stamp that goes backward and were dropped': check.backward,
         'message(s) could not be decoded and were dropped': check.lost,
-        'sample(s) lack a value and were dropped': check.incomplete,
+        'sample(s) lack a value, or have an impossible one, and were dropped': check.incomplete,
         'sample(s) repeat the values of the previous one: the driver is slower than the topic': check.same,
     }
     lines += [f'! {count} {what}' for what, count in counts.items() if count]
+    resting = [
+        n for n, rests, own in zip(robot.joint_names, check.at_rest(), measured, strict=True) if rests and own
+    ]
+    if resting:
+        lines.append(f'at rest: {", ".join(resting)}')
     for i, name in enumerate(robot.joint_names):
         if measured[i]:
             lines += [f'! {name}: {problem}' for problem in _joint_problems(check, robot, i, torque)]
@@ -136,7 +162,9 @@ def _joint_problems(check: RecordingCheck, robot: Robot, i: int, torque: Correla
         found.append(
             f'{check.unmeasured[i]} velocities are missing; differentiated positions are used instead'
         )
-    if check.speed is not None and check.speed.squares[1, i] > check.speed.count * STILL**2:
+    if check.outliers[i]:
+        found.append(f'{check.outliers[i]} sample(s) contradict their neighbours and were interpolated')
+    if check.speed is not None and not check.at_rest()[i]:
         slope = check.speed.slope(i)
         if abs(slope - 1) > SCALE:
             unit = ', as if in degrees' if 50 < slope < 65 else ''
@@ -144,7 +172,7 @@ def _joint_problems(check: RecordingCheck, robot: Robot, i: int, torque: Correla
     if check.saturated[i]:
         share = check.saturated[i] / check.count
         found.append(f'effort is at its limit of {robot.effort_limits[i]:.4g} N m in {share:.1%} of samples')
-    elif check.peak[i] > 0 and check.flat[i] > max(FLAT * check.count, 3):
+    elif check.peak[i] > 0 and check.flat[i] > max(FLAT * check.moving[i], 3):
         found.append(f'effort looks clipped: {check.flat[i]} samples are exactly {check.peak[i]:.4g} N m')
     if unit_is_doubtful(torque, i):
         found.append(_unit_problem(robot, i, torque.slope(i)))

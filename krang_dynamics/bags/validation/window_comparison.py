@@ -13,7 +13,7 @@ from ...robot.payload import Payload
 from ...robot.urdf import Urdf
 from ..io.reader import Bag
 from ..parallel import ParallelJob
-from .filtering import FilteredMotion, Filtering, filtered_motions
+from .filtering import FilteredMotion, Filtering, filtered_motions, smoothed
 from .prediction import LEVELS, Predictor
 from .recording import Reading, Recording, Window
 from .recording_check import RecordingCheck
@@ -33,12 +33,13 @@ class PlotSeries:
     t: Array
     q: Array
     v: Array
+    a: Array
     measured: Array
     predicted: dict[str, Array]
 
     def add(self, other: 'PlotSeries') -> None:
         """Append the samples of another window."""
-        for name in ('t', 'q', 'v', 'measured'):
+        for name in ('t', 'q', 'v', 'a', 'measured'):
             setattr(self, name, np.concatenate([getattr(self, name), getattr(other, name)]))
         for level, values in other.predicted.items():
             self.predicted[level] = np.concatenate([self.predicted[level], values])
@@ -114,33 +115,32 @@ class _WindowComparison:
             {level: CorrelationSums(empty, empty) for level in LEVELS},
             RecordingCheck.of(samples, start, stop, robot.effort_limits),
             [[] for _ in robot.joint_names],
-            PlotSeries(np.zeros(0), empty, empty, empty, dict.fromkeys(LEVELS, empty)),
+            PlotSeries(np.zeros(0), empty, empty, empty, empty, dict.fromkeys(LEVELS, empty)),
             {},
             self._recording.bag.damage,
         )
-        for with_margin in filtered_motions(samples, self._filtering):
-            motion = with_margin.between(start, stop)
-            if len(motion.t):
-                self._compare(result, with_margin, motion, window)
+        for motion in filtered_motions(samples, self._filtering.light(self._recording.rate)):
+            self._compare(result, motion, window)
         return result
 
-    def _compare(
-        self, result: WindowResult, with_margin: FilteredMotion, motion: FilteredMotion, window: Window
-    ) -> None:
-        """Add one run without gaps; the observer of the wrench comparison also needs the margin."""
-        result.check.add_velocities(motion)
-        predicted = self._predictor.torques(with_margin if self._wrenches else motion)
-        if self._wrenches:
+    def _compare(self, result: WindowResult, motion: FilteredMotion, window: Window) -> None:
+        """Add one run without gaps; the filter and the observer need the margin."""
+        with_margin, predicted = smoothed(motion, self._predictor.torques(motion), self._filtering)
+        if self._wrenches and len(with_margin.t):
             result.add_wrenches(self._wrenches.compare(with_margin, predicted['friction'], *window))
-            rows = slice(*np.searchsorted(with_margin.arrival, window).tolist())
-            predicted = {level: torque[rows] for level, torque in predicted.items()}
+        rows = slice(*np.searchsorted(with_margin.arrival, window).tolist())
+        motion = with_margin.between(*window)
+        if not len(motion.t):
+            return
+        result.check.add_velocities(motion)
+        predicted = {level: torque[rows] for level, torque in predicted.items()}
         for level, torque in predicted.items():
             result.levels[level].add(CorrelationSums(motion.effort, torque))
         self._add_worst(result, motion.t, motion.effort - predicted['friction'])
         step = max(1, len(motion.t) // max(self._points, 1))
         thinned = {level: torque[::step].copy() for level, torque in predicted.items()}
         few = motion.every(step)
-        result.series.add(PlotSeries(few.t, few.q, few.v, few.effort, thinned))
+        result.series.add(PlotSeries(few.t, few.q, few.v, few.a, few.effort, thinned))
 
     @staticmethod
     def _add_worst(result: WindowResult, t: Array, error: Array) -> None:

@@ -1,6 +1,6 @@
 """The reference of computed torque: which motion each joint follows."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
@@ -35,6 +35,10 @@ class _Track:
     columns: Integers  # joints of the robot that follow it ...
     rows: Integers  # ... and their places in the motion
     streamed: bool = False
+    is_in_order: bool = field(init=False)  # whether all joints of the motion follow it, in their order
+
+    def __post_init__(self) -> None:
+        self._compare()
 
     @property
     def end(self) -> float:
@@ -45,6 +49,11 @@ class _Track:
         """Leave joints to another track."""
         kept = ~np.isin(self.columns, columns)
         self.columns, self.rows = self.columns[kept], self.rows[kept]
+        self._compare()
+
+    def _compare(self) -> None:
+        everything = np.arange(self.motion.rest.shape[1])
+        self.is_in_order = all(np.array_equal(x, everything) for x in (self.columns, self.rows))
 
 
 class Reference:
@@ -251,7 +260,11 @@ class Reference:
 
     def _evaluate(self, now: float, out: Array) -> None:
         for track in self._tracks:
-            out[:, track.columns] = track.motion.sample(now - track.start)[:, track.rows]
+            values = track.motion.sample(now - track.start)
+            if track.is_in_order and values.shape == out.shape:
+                out[:] = values
+            else:
+                out[:, track.columns] = values[:, track.rows]
 
     def _follow(self, track: _Track, now: float) -> None:
         for other in self._tracks:

@@ -5,7 +5,15 @@ from dataclasses import dataclass
 from weakref import WeakSet
 
 import numpy as np
-from ruckig import ControlInterface, InputParameter, Result, Ruckig, Synchronization, Trajectory
+from ruckig import (
+    ControlInterface,
+    InputParameter,
+    Result,
+    Ruckig,
+    RuckigError,
+    Synchronization,
+    Trajectory,
+)
 
 from ...arrays import Array
 from ...errors import InputError
@@ -115,7 +123,10 @@ def _stop(request: InputParameter, limits: StreamLimits, position: tuple[Array, 
 def _calculated(request: InputParameter) -> Trajectory:
     n = request.degrees_of_freedom
     trajectory = Trajectory(n)
-    result = Ruckig(n).calculate(request, trajectory)
+    try:
+        result = Ruckig(n).calculate(request, trajectory)
+    except RuckigError as error:  # numbers so large that they overflow
+        raise InputError(f'no motion to such a target: {str(error).strip()}') from None
     if result not in (Result.Working, Result.Finished):
         raise InputError(f'no motion within the limits of the stream was found: {result.name}')
     return trajectory

@@ -19,7 +19,10 @@ SCALE = 0.8  # above it, a joint with less friction than modelled can accelerate
 
 @register_term
 class FrictionCompensation(Term):
-    """A share of Gamma_f(v), [krang] eq. 17, smooth near zero speed even if the model has the exact sign."""
+    """A share of Gamma_f(v), [krang] eq. 17, smooth near zero speed even if the model has the exact sign.
+
+    The constant offset is compensated as a whole, because no share of it dissipates.
+    """
 
     name = 'friction'
     needs_friction = True
@@ -44,7 +47,8 @@ class FrictionCompensation(Term):
         self.scale = other.scale
 
     def torque(self, state: TermInputs) -> Array:
+        friction, offset = self._friction, self._friction.offset
         if self._is_smooth:
-            return self.scale * state.friction
+            return self.scale * (state.friction - offset) + offset
         sign = np.tanh(state.v / SMOOTHING_SPEED)
-        return self.scale * (self._friction.viscous * state.v + self._friction.coulomb * sign)
+        return self.scale * (friction.viscous * state.v + friction.coulomb * sign) + offset

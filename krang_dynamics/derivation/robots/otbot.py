@@ -5,7 +5,8 @@ from ..frames import WORLD, Frame, FrameTree, Wheel
 
 NUMBERS = {
     'l_1': 0.25, 'l_2': 0.20, 'r': 0.10,  # [m]
-    'm_c': 109.1428, 'x_B': -0.129744701, 'y_B': 0.0, 'I_c': 1.303786346,  # chassis with its wheels
+    # Chassis with its wheels; the source rounds x_B and I_c to nine decimals.
+    'm_c': 109.1428, 'x_B': -0.12974470143701647, 'y_B': 0.0, 'I_c': 1.3037863463608412,
     'm_p': 21.94795, 'x_F': 0.0, 'y_F': 0.0, 'I_p': 2.22223,
     'I_a': 0.010357,  # one wheel about its axle [kg m2]
 }  # fmt: skip

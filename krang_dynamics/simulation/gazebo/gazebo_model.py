@@ -95,12 +95,12 @@ def _add_payloads(document: UrdfDocument, robot: Robot) -> None:
 def viscous_friction(robot: Robot) -> Array:
     """F_v [N m s/rad] for Gazebo, whose Coulomb friction has the exact sign only.
 
-    A smooth sign becomes viscous friction: the chord of F_c tanh(v), exact at rest and at the speed limit.
+    A smooth sign becomes viscous friction: the chord of F_c tanh(v / width) from rest to the speed limit.
     """
     viscous = robot.friction.viscous.copy()
     if robot.friction.sign == 'smooth':
         speed = np.clip(robot.velocity_limits, 1e-3, FAST)
-        viscous += robot.friction.coulomb * np.tanh(speed) / speed
+        viscous += robot.friction.coulomb * np.tanh(speed / robot.friction.width) / speed
     return viscous
 
 

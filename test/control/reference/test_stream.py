@@ -22,6 +22,7 @@ def sampled(motion, end, count=1000):
     return times, np.array([motion.sample(t)[:3] for t in times])
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=60)
 @given(NUMBER, st.floats(-1, 1), NUMBER, st.floats(0.1, 3), st.floats(0.1, 20), st.floats(1, 100))
 def test_a_motion_is_limited_continuous_and_ends_at_its_goal(p, share, goal, speed, acceleration, jerk):
