@@ -133,6 +133,10 @@ PARAMETERS = (
         'limits.state_rate', 'number', 50.0, 'lowest rate of the states; 10 % below it: no enable, fault',
         'Hz', 0, 1e4, live=True,
     ),
+    Parameter(
+        'limits.self_distance', 'number', None,
+        'smallest distance between links; below it: fault; default: not checked', 'm', 0, 1, live=True,
+    ),
     Parameter('stop.policy', 'text', None, "stop policy; default: the robot's"),
     Parameter(
         'stop.time', 'number', None, "time in which gravity support ends; default: the robot's",

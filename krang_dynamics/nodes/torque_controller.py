@@ -46,6 +46,7 @@ from .ros.node_base import NodeBase, decoded
 from .ros.process import run
 from .ros.realtime import freeze_garbage, thaw_garbage
 from .ros.ros_parameters import NODE_PARAMETERS, RosParameters
+from .ros.self_distance_monitor import SelfDistanceMonitor
 from .ros.state_topic import StateTopic
 from .ros.trajectory_worker import TrajectoryWorker
 from .ros.transforms import Transforms
@@ -176,7 +177,9 @@ class TorqueControllerNode(NodeBase, LifecycleNode):
         self.begin_time()
         self._reader = JointStateReader()
         self._guard = GuardLink(values['guard']) if values['guard'] else None
-        self._worker = TrajectoryWorker(robot)
+        self._monitor = SelfDistanceMonitor(session.controller)
+        self._to_close.append(self._monitor.close)
+        self._worker = TrajectoryWorker(robot, self._monitor)
         self._to_close.append(self._worker.close)
         self._topics = ControllerTopics(self, session.controller, values['publish_terms'])
         for publisher in self._topics.publishers:
@@ -498,6 +501,7 @@ class TorqueControllerNode(NodeBase, LifecycleNode):
         if self._session.is_enable_pending:
             self._check_publishers()
             self._report_waiting()
+        self._session.self_problem = self._monitor.problem
         self._take_prepared()
         outputs = self._session.watch(now, self.clock_now)
         if outputs is not None:

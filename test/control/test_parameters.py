@@ -41,6 +41,7 @@ TABLE = {
     'cartesian.<frame>.max_force': (None, True),
     'cartesian.<frame>.max_moment': (None, True),
     'guide.damping': (None, True),
+    'limits.self_distance': (None, True),
     'estimate_payload.frame': ('', True),
     'estimate_payload.tare': (False, True),
     'nullspace.stiffness': (None, True),

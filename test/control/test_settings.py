@@ -50,6 +50,7 @@ LIVE = {
     'cartesian.tip.max_force': 40.0,
     'cartesian.tip.max_moment': 5.0,
     'guide.damping': 3.0,
+    'limits.self_distance': 0.02,
     'estimate_payload.frame': 'tip',
     'estimate_payload.tare': True,
     'nullspace.stiffness': 20.0,
