@@ -33,7 +33,7 @@ setup(
     name=NAME,
     version=version(),
     packages=find_packages(include=[NAME, f'{NAME}.*']),
-    package_data={NAME: ['py.typed']},
+    package_data={NAME: ['py.typed', 'bags/validation/uplot/*']},
     data_files=[
         ('share/ament_index/resource_index/packages', [f'resource/{NAME}']),
         (f'share/{NAME}', ['package.xml']),
@@ -43,15 +43,18 @@ setup(
         *shared('urdf'),
     ],
     python_requires='>=3.10',
-    install_requires=['numpy', 'scipy', 'PyYAML'],
+    install_requires=['numpy', 'scipy', 'PyYAML', 'ruckig'],
     extras_require={
         'pinocchio': ['pin>=3.9'],
         'ros': wheels('jazzy'),
         'ros-kilted': wheels('kilted'),
         'derivation': ['casadi', 'sympy'],
         'simulation': ['mujoco'],
-        'bags': ['rosbags', 'matplotlib'],
+        'bags': ['rosbags'],
+        'campaign': ['dask[distributed]', 'matplotlib', 'pyarrow', 'rosbags'],
+        'peers': ['dartpy', 'drake', 'pybullet'],
         'viewer': ['matplotlib', 'pillow'],
+        'page': ['pycollada', 'viser>=1.1,<1.2'],
         'docs': ['furo', 'myst-parser', 'sphinx'],
         'test': [
             'colcon-common-extensions',
@@ -62,6 +65,7 @@ setup(
             'pytest-rerunfailures',
             'pytest-xdist',
             'ruff',
+            'selenium',
             'setuptools<80',  # colcon runs setup.py install
             'types-PyYAML',
         ],

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
+from timing import figure
 
 PINGS, WARM_UP = 3000, 300
 RATE, DURATION = 1000.0, 60.0  # [Hz], [s]
@@ -36,16 +37,25 @@ def run():
                 before = cpu_time(process.pid)
                 share = client.share_answered(DURATION)
                 results[name].append((None, (share, (cpu_time(process.pid) - before) / DURATION)))
+    figures = {}
     for name, parts in results.items():
         trips = np.concatenate([trips for trips, _ in parts if trips is not None])
-        share, cpu = next(figures for _, figures in parts if figures is not None)
-        yield {
-            'node': name,
+        share, cpu = next(load for _, load in parts if load is not None)
+        figures[name] = {
             'round trip us': np.median(trips) * 1e6,
             'p99 us': np.percentile(trips, 99) * 1e6,
             'answered %': 100 * share,
             'cpu %': 100 * cpu,
         }
+        yield {'figure': name, **figures[name]}
+    for key, at_least in (
+        ('round trip us', False),
+        ('p99 us', False),
+        ('answered %', True),
+        ('cpu %', False),
+    ):
+        value = figures['torque_controller'][key] / figures['echo'][key]
+        yield figure(f'node, {key} / echo', value, 1.0, at_least)
 
 
 @contextmanager
@@ -78,6 +88,8 @@ def cpu_time(pid):
 class Client:
     """Sends states as the robot does and receives commands, at the lowest cost."""
 
+    commands = 'effort_commands'
+
     def __enter__(self):
         import rclpy
         from rclpy.qos import QoSProfile, ReliabilityPolicy
@@ -97,7 +109,7 @@ class Client:
         self.count = 0
         best_effort = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
         self.states = self.node.create_publisher(JointState, 'joint_states', best_effort)
-        self.node.create_subscription(Float64MultiArray, 'effort_commands', self.on_command, 10, raw=True)
+        self.node.create_subscription(Float64MultiArray, self.commands, self.on_command, 10, raw=True)
         self.executor = StaticExecutor(self.node.context, self.node.get_logger())
         self.executor.add_node(self.node)
         return self
@@ -119,6 +131,13 @@ class Client:
         end = time.monotonic() + duration
         while time.monotonic() < end:
             self.executor.spin_once(0.005)
+
+    def spin_states(self, duration):
+        """States for a time [s], whatever is answered."""
+        end = time.monotonic() + duration
+        while time.monotonic() < end:
+            self.send()
+            self.spin(0.002)
 
     def wait_for(self, name):
         """Until the node answers."""

@@ -1,11 +1,13 @@
-"""One step of the controller on Krang against the bare Pinocchio calls that it needs, in one run.
+"""One step of the controller against the bare Pinocchio calls that it needs, in one run.
 
-Gravity, friction, computed torque on a moving reference, two wrenches, observer, safety.
+All terms that a robot can use, and the safety stage. `cold` is a step 1 ms after the last, as in a node.
 """
+
+import time
 
 import numpy as np
 import pinocchio as pin
-from timing import ROUNDS, median_costs
+from timing import figure, median_costs, ratio
 
 import krang_dynamics as kd
 from krang_dynamics.control.controller import Inputs, TorqueController
@@ -15,51 +17,86 @@ from krang_dynamics.control.terms.wrench import WrenchSample
 from krang_dynamics.safety.joint_buffer import JointSamples
 
 HANDS = ('left_hand', 'right_hand')
-TERMS = ('gravity', 'friction', 'computed_torque', 'wrench', 'observer')
+TERMS = {
+    'krang': ('gravity', 'friction', 'computed_torque', 'wrench', 'observer'),
+    'otbot': ('rolling_base', 'friction', 'damping', 'joint_limits', 'observer'),
+    'pendubot': ('gravity', 'friction', 'damping', 'computed_torque', 'joint_limits', 'observer'),
+}
+ROUNDS, COLD_ROUNDS = 3000, 1000
+COLD_GOAL = 140.0  # half of the 280 us that a cold step took [us]
 
 
 def run():
-    robot = kd.load_robot('krang')
-    step, bare = stepper(robot), bare_calls(robot)
-    ours, pinocchio = median_costs(step, bare)
-    yield {'call': 'step', 'ours us': ours, 'bare us': pinocchio, 'ratio': ours / pinocchio}
+    for name in TERMS:
+        robot = kd.load_robot(name)
+        yield ratio(f'step of {name} / bare calls', *costs(robot), 3.0)
+    step = stepper(kd.load_robot('krang'))
+    yield figure('step of krang, cold us', cold_cost(step), COLD_GOAL)
 
 
-def stepper(robot):
+def costs(robot, terms=None):
+    """Median costs [us] of a step and of its bare calls."""
+    return median_costs(stepper(robot, terms), bare_calls(robot), rounds=ROUNDS)
+
+
+def cold_cost(step, rounds=COLD_ROUNDS, period=1e-3):
+    """Median cost [us] of a call that comes after a pause."""
+    times = []
+    for _ in range(rounds):
+        time.sleep(period)
+        start = time.perf_counter_ns()
+        step()
+        times.append(time.perf_counter_ns() - start)
+    return np.median(times) / 1000
+
+
+def stepper(robot, terms=None):
     """A call that makes one more step of an active controller, 1 ms after the last."""
-    controller, now = controller_at_work(robot)
+    controller, now = controller_at_work(robot, terms)
     # Inputs are prepared outside: they are no part of a step's cost.
     prepared = iter([inputs(robot, now + 1e-3 * k) for k in range(ROUNDS + 10)])
-    assert controller.step(next(prepared)).torque is not None
+    outputs = controller.step(next(prepared))
+    assert outputs.torque is not None, (outputs.fault, outputs.refused)
     return lambda: controller.step(next(prepared))
 
 
-def controller_at_work(robot):
+def controller_at_work(robot, terms=None):
     """An active controller on a slow trajectory, and the time of its next step."""
-    conventions = {f'wrench.{hand}.convention': 'applied_by_robot' for hand in HANDS}
-    controller = TorqueController(
-        robot, Settings(terms=TERMS, ramp_time=0.0, wheels_locked=True, **conventions)
-    )
+    terms = terms or TERMS.get(robot.name, TERMS['pendubot'])
+    conventions = {f'wrench.{hand}.convention': 'applied_by_robot' for hand in hands(robot)}
+    settings = Settings(terms=terms, ramp_time=0.0, wheels_locked=True, **conventions)
+    controller = TorqueController(robot, settings)
     start = 1000.0
     controller.step(inputs(robot, start, enable=True))
-    slow = np.array([robot.home, robot.home + 1e-3])
-    trajectory = JointTrajectory(robot.joint_names, np.array([0.0, 1e6]), slow)
-    controller.step(inputs(robot, start + 1e-3, trajectory=trajectory))
+    others = {}
+    if 'computed_torque' in terms:
+        slow = np.array([robot.home, robot.home + 1e-3])
+        others['trajectory'] = JointTrajectory(robot.joint_names, np.array([0.0, 1e6]), slow)
+    controller.step(inputs(robot, start + 1e-3, **others))
     return controller, start + 2e-3
 
 
+def hands(robot):
+    return [frame for frame in HANDS if frame in robot.frames]
+
+
 def inputs(robot, now, **others):
-    q, v, effort = robot.home, np.zeros(robot.nv), robot.gravity_torque(robot.home)
-    wrenches = [WrenchSample(hand, hand, np.arange(6.0), now) for hand in HANDS]
+    # Every state differs, so that no result of the last step can be used again.
+    q, v, effort = robot.home + 1e-6 * (now % 1), np.zeros(robot.nv), robot.gravity_torque(robot.home)
+    wrenches = [WrenchSample(hand, hand, np.arange(6.0), now) for hand in hands(robot)]
     samples = [JointSamples(robot.joint_names, q, v, effort, now, now)]
     return Inputs(now, now, samples, wrenches=wrenches, **others)
 
 
 def bare_calls(robot):
-    """The Pinocchio calls of one step: one pass, the Coriolis matrix, and two Jacobians."""
+    """The Pinocchio calls of one step: one pass, the Coriolis matrix, and the Jacobians of the hands.
+
+    A rolling robot also needs the inverse dynamics and the Jacobians of its wheels.
+    """
     model, data = robot.model, robot.model.createData()
-    q, v = robot.home, np.zeros(robot.nv)
-    frames = [model.getFrameId(hand, pin.FrameType.BODY) for hand in HANDS]
+    q, v = np.zeros(model.nq), np.zeros(model.nv)
+    frames = [model.getFrameId(hand, pin.FrameType.BODY) for hand in hands(robot)]
+    wheels = [model.getFrameId(wheel.link, pin.FrameType.BODY) for wheel in robot.config.rolling]
     aligned = pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
 
     def calls():
@@ -67,5 +104,9 @@ def bare_calls(robot):
         pin.computeAllTerms(model, data, q, v)
         for frame in frames:
             pin.getFrameJacobian(model, data, frame, aligned)
+        if wheels:
+            pin.rnea(model, data, q, v, v)
+        for frame in wheels:
+            pin.computeFrameJacobian(model, data, q, frame, aligned)
 
     return calls

@@ -1,7 +1,8 @@
 """Array types, and checks of shape and finiteness where values enter the package."""
 
+import sys
 from collections.abc import Sequence
-from math import isfinite
+from math import hypot
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +16,7 @@ Bytes = npt.NDArray[np.uint8]
 Mask = npt.NDArray[np.bool_]
 
 FLOAT64 = np.dtype(np.float64)
+HIGH_BYTES = slice(7 if sys.byteorder == 'little' else 0, None, 8)  # sign and high exponent of each number
 
 
 def array(what: str, value: object, shape: tuple[int, ...]) -> Array:
@@ -38,20 +40,35 @@ def array(what: str, value: object, shape: tuple[int, ...]) -> Array:
 
 
 def is_finite(x: Array) -> bool:
-    """Whether all numbers of a vector are finite."""
-    # A finite squared norm implies finite numbers, and is faster to compute than a test of each.
-    return isfinite(x.dot(x)) or bool(np.isfinite(x).all())
+    """Whether all numbers of an array are finite."""
+    # Only numbers that are not finite, or above 1e303, have these highest bytes.
+    high = x.tobytes()[HIGH_BYTES]
+    return (0x7F not in high and 0xFF not in high) or bool(np.isfinite(x).all())
+
+
+def any_true(mask: Mask) -> bool:
+    """mask.any(), in a tenth of the time for the masks of a few joints."""
+    return 1 in mask.tobytes()
+
+
+def all_true(mask: Mask) -> bool:
+    """mask.all(), likewise."""
+    return 0 not in mask.tobytes()
+
+
+def norm(x: Array) -> float:
+    """Euclidean norm; no number of x is larger. NaN or infinite if a number is not finite."""
+    return hypot(*x.tolist())
 
 
 def joint_vector(what: str, value: object, names: Sequence[str], shape: tuple[int]) -> Array:
     """One finite number per joint of `names`, whose count is `shape`."""
-    # Fast path, as in is_finite(); array() handles lists, overflow and errors.
     if (
         type(value) is np.ndarray
         and value.dtype is FLOAT64
         and value.shape == shape
         and value.flags.c_contiguous
-        and isfinite(value.dot(value))
+        and is_finite(value)
     ):
         return value
     try:
@@ -68,6 +85,6 @@ def _numbers(shape: tuple[int, ...]) -> str:
 
 def short_way(angle: Array, continuous: Mask) -> Array:
     """Angles of continuous joints within [-pi, pi) [rad], other coordinates unchanged."""
-    if not continuous.any():
+    if not any_true(continuous):
         return angle
     return np.where(continuous, np.remainder(angle + np.pi, 2 * np.pi) - np.pi, angle)

@@ -40,6 +40,11 @@ def is_true(context: LaunchContext, name: str) -> bool:
     return bool(IfCondition(LaunchConfiguration(name)).evaluate(context))
 
 
+def enclave_words(parent: str, name: str) -> list[str]:
+    """Arguments that put a node into its SROS2 enclave below `parent`; none without a parent."""
+    return ['--enclave', f'{parent.rstrip("/")}/{name}'] if parent else []
+
+
 def failure(reason: str) -> Action:
     """Ends the launch with status 1, unless it is already shutting down."""
 

@@ -44,6 +44,7 @@ ARGUMENTS = {  # name: default, description
     'headless': ('false', 'whether Gazebo runs without a window'),
     'guard': ('true', 'whether torque_guard runs between controller and Gazebo'),
     'auto_activate': ('true', 'whether to activate the controller once it is configured'),
+    'enclave': ('', 'SROS2: parent of the enclaves of the nodes, for example /; empty: no security'),
 }
 
 
@@ -149,7 +150,7 @@ def controller(robot: Robot, setup: GazeboSetup, config: dict[str, str], guard: 
         'params_file': str(setup.nodes),
         'terms': config['terms'] or default_terms(robot),
         'use_sim_time': 'true',
-        **{name: config[name] for name in ('namespace', 'guard', 'auto_activate')},
+        **{name: config[name] for name in ('namespace', 'guard', 'auto_activate', 'enclave')},
     }
     return GroupAction(
         [

@@ -11,7 +11,7 @@ from launch.action import Action
 from launch.actions import OpaqueFunction
 from launch_ros.actions import LifecycleNode, Node
 
-from krang_dynamics.launching import STOP_TIMEOUTS, declared, failure, is_true, transitions
+from krang_dynamics.launching import STOP_TIMEOUTS, declared, enclave_words, failure, is_true, transitions
 
 ARGUMENTS = {  # name: default, description
     'robot': ('krang', 'shipped name, or path of a robot file (YAML) or URDF; empty: use robot_description'),
@@ -26,6 +26,7 @@ ARGUMENTS = {  # name: default, description
     ),
     'use_sim_time': ('false', 'whether to use the time of /clock'),
     'log_level': ('info', 'debug, info, warn, error or fatal'),
+    'enclave': ('', 'SROS2: parent of the enclaves of the nodes, for example /; empty: no security'),
 }
 
 
@@ -56,16 +57,21 @@ def start(context: LaunchContext, given: set[str]) -> list[Action]:
     common = {
         'package': 'krang_dynamics',
         'namespace': config['namespace'],
-        'ros_arguments': ['--log-level', config['log_level'], *defaults],
         'parameters': [*params_file(config['params_file']), *([overrides] if overrides else [])],
         'output': 'screen',
         **STOP_TIMEOUTS,
     }
-    controller = LifecycleNode(executable='torque_controller', name='torque_controller', **common)
+    words = ['--log-level', config['log_level'], *defaults]
+
+    def named(name: str) -> dict[str, object]:
+        ros_arguments = [*words, *enclave_words(config['enclave'], name)]
+        return {'executable': name, 'name': name, 'ros_arguments': ros_arguments, **common}
+
+    controller = LifecycleNode(**named('torque_controller'))
     actions = [*transitions(controller, is_true(context, 'auto_activate')), controller]
     if is_true(context, 'guard'):
         end = failure('torque_guard has ended, so the drivers receive no commands')
-        actions.insert(0, Node(executable='torque_guard', name='torque_guard', on_exit=[end], **common))
+        actions.insert(0, Node(on_exit=[end], **named('torque_guard')))
     return actions
 
 

@@ -8,7 +8,7 @@ from launch.action import Action
 from launch.actions import OpaqueFunction, RegisterEventHandler, Shutdown
 from launch_ros.actions import LifecycleNode, Node
 
-from krang_dynamics.launching import STOP_TIMEOUTS, after, declared, transitions
+from krang_dynamics.launching import STOP_TIMEOUTS, after, declared, enclave_words, transitions
 
 ARGUMENTS = {  # name: default, description; None: required
     'bag': (None, 'a rosbag2 folder, or a .mcap or .db3 file'),
@@ -16,6 +16,7 @@ ARGUMENTS = {  # name: default, description; None: required
     'rate': ('1.0', 'speed relative to real time'),
     'terms': ('gravity', 'control terms, separated by commas'),
     'namespace': ('', 'namespace of the controller; that of the recorded topics'),
+    'enclave': ('', 'SROS2: parent of the enclaves of the nodes, for example /; empty: no security'),
 }
 
 
@@ -40,6 +41,7 @@ def start(context: LaunchContext) -> list[Action]:
                 'flight_recorder': '',
             }
         ],
+        ros_arguments=enclave_words(config['enclave'], 'torque_controller'),
         remappings=[('effort_commands', 'replay/effort_commands')],
         output='screen',
         on_exit=[OpaqueFunction(function=ended)],

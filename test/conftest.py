@@ -4,6 +4,8 @@ import os
 
 # Tests that start ROS nodes stay on this machine.
 os.environ['ROS_AUTOMATIC_DISCOVERY_RANGE'] = 'LOCALHOST'
+# Each worker has a domain of its own, apart from those that a harness claims.
+os.environ['ROS_DOMAIN_ID'] = str(102 + os.getpid() % 100)
 # Threads of BLAS would compete with the other worker, for matrices that are small.
 os.environ.setdefault('OPENBLAS_NUM_THREADS', '1')
 

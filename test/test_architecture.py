@@ -15,7 +15,7 @@ PACKAGE = ROOT / 'krang_dynamics'
 # A folder may use itself, the leaf modules, and the folders named here.
 LAYERS = {
     'derivation': set(),
-    'robot': set(),
+    'robot': {'derivation'},
     'safety': {'robot'},
     'control': {'safety', 'robot'},
     'simulation': {'safety', 'robot', 'control'},
@@ -27,7 +27,7 @@ LAYERS = {
         'scenarios', 'nodes', 'viewer', 'bags', 'control', 'simulation', 'safety', 'robot', 'derivation',
     },
 }  # fmt: skip
-LEAVES = {'arrays', 'errors', 'text'}
+LEAVES = {'arrays', 'colours', 'errors', 'text'}
 ROS = re.compile(r'(rclpy|launch|launch_ros|tf2_ros|builtin_interfaces|rcl_interfaces|\w+_(msgs|srvs))$')
 MAY_IMPORT_ROS = {'nodes', 'viewer', 'launching'}
 MODULES = sorted(PACKAGE.rglob('*.py'))

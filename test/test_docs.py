@@ -1,12 +1,14 @@
 """The pages name files, tests, commands and make targets that exist."""
 
 import re
+import shlex
 from pathlib import Path
 
 import pytest
 import yaml
+from launching import defaults
 
-from krang_dynamics.cli.main import main
+from krang_dynamics.cli.main import _parser, main
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = sorted([*ROOT.glob('*.md'), *(ROOT / 'docs').glob('*.md')])
@@ -53,6 +55,33 @@ def test_commands_of_krang_named_in_a_page_exist(page, capsys):
     listed = set(re.findall(r'^ +([a-z]+) ', capsys.readouterr().out, flags=re.MULTILINE))
     text = '\n'.join(re.findall(r'`[^`]+`', page.read_text().replace('```', '`')))
     assert set(re.findall(r'(?:^|`|\$ )krang ([a-z]+)', text, flags=re.MULTILINE)) <= listed
+
+
+def commands(page, program):
+    """The words of every command of a program in the blocks of a page, as a shell reads them."""
+    blocks = re.findall(r'^```(\w*)\n(.*?)^```$', page.read_text(), flags=re.DOTALL | re.MULTILINE)
+    shell = '\n'.join(block for language, block in blocks if language in ('', 'sh'))
+    lines = [line for line in shell.splitlines() if line.startswith(f'{program} ')]
+    return [shlex.split(line, comments=True)[1:] for line in lines]
+
+
+@pytest.mark.parametrize('page', PAGES, ids=name_of)
+def test_every_command_of_krang_in_a_page_has_valid_arguments(page):
+    for words in commands(page, 'krang'):
+        assert _parser(words).parse_args(words).run
+
+
+def test_the_pages_have_commands():
+    assert len(commands(ROOT / 'README.md', 'krang')) > 10
+    assert any(commands(page, 'ros2') for page in PAGES)
+
+
+@pytest.mark.parametrize('page', PAGES, ids=name_of)
+def test_every_launch_in_a_page_has_declared_arguments(page):
+    for words in commands(page, 'ros2'):
+        if words[:2] == ['launch', 'krang_dynamics']:
+            declared = defaults(ROOT / 'launch' / words[2])
+            assert {word.partition(':=')[0] for word in words[3:]} <= set(declared)
 
 
 @pytest.mark.parametrize('page', PAGES, ids=name_of)

@@ -37,6 +37,7 @@ def test_colcon_recognises_an_ament_python_package(workspace):
     )
 
 
+@pytest.mark.slow
 def test_colcon_installs_every_executable_and_file_and_they_work(workspace):
     built = run('colcon', 'build', cwd=workspace)
     assert built.returncode == 0, built.stdout + built.stderr
@@ -78,6 +79,29 @@ def test_package_xml_and_setup_py_agree():
         [sys.executable, 'setup.py', '--version'], cwd=ROOT, capture_output=True, text=True
     )
     assert listed.stdout.split()[-1] == kd.__version__
+
+
+@pytest.mark.slow
+def test_the_makefile_runs_pytest_beside_plugins_for_an_older_pytest(tmp_path):
+    (tmp_path / 'old_plugin.py').write_text('def pytest_pycollect_makemodule(path, parent):\n    pass\n')
+    info = tmp_path / 'old_plugin-1.0.dist-info'
+    info.mkdir()
+    (info / 'METADATA').write_text('Metadata-Version: 2.1\nName: old_plugin\nVersion: 1.0\n')
+    (info / 'entry_points.txt').write_text('[pytest11]\nold_plugin = old_plugin\n')
+    environment = {**os.environ, 'PYTHONPATH': f'{tmp_path}:{os.environ.get("PYTHONPATH", "")}'}
+    environment.pop('PYTEST_DISABLE_PLUGIN_AUTOLOAD', None)
+    arguments = '--collect-only -q test/test_package.py'
+
+    def output(*command):
+        done = subprocess.run(
+            command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=60, check=False
+        )
+        return done.stdout + done.stderr
+
+    # Without the Makefile the plugin ends pytest, as those of launch_testing do.
+    assert 'PluginValidationError' in output(sys.executable, '-m', 'pytest', *arguments.split())
+    made = output('make', f'VENV={sys.prefix}', '--eval', f'try: ; $(PYTEST) {arguments}', 'try')
+    assert 'test_package_xml_and_setup_py_agree' in made
 
 
 def test_every_public_name_is_defined_by_the_package():

@@ -1,9 +1,16 @@
 """README.md: its Python runs, its robots are the shipped ones, its picture is small."""
 
+import os
 import re
+import signal
+import subprocess
+import sys
+from importlib import metadata
 from pathlib import Path
+from shutil import copy
 
 import numpy as np
+import pytest
 
 import krang_dynamics as kd
 
@@ -31,3 +38,38 @@ def test_pictures_are_small():
     assert pictures
     for picture in pictures:
         assert (ROOT / picture).stat().st_size < LARGEST_PICTURE
+
+
+@pytest.mark.long
+@pytest.mark.processes
+def test_the_commands_for_your_own_robot_run_as_they_are_printed(tmp_path):
+    """From a bare URDF to a robot that is recorded, replayed, validated, identified and moved."""
+    section = README.read_text().partition('## Your own robot')[2].partition('\n## ')[0]
+    offline, running, moving = re.findall(r'```sh\n(.*?)```', section, flags=re.DOTALL)
+    robots = metadata.distribution('example-robot-data').locate_file('cmeel.prefix/share/example-robot-data')
+    copy(robots / 'robots/ur_description/urdf/ur5_robot.urdf', tmp_path / 'ur5.urdf')
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ['PATH']])
+    search = os.pathsep.join([str(ROOT), *filter(None, sys.path)])
+    environment = {**os.environ, 'PATH': path, 'PYTHONPATH': search, 'ROS_HOME': str(tmp_path)}
+
+    def shell(commands):
+        commands = commands.replace('source .venv/bin/activate', 'true')
+        return subprocess.Popen(
+            ['bash', '-e', '-c', commands], cwd=tmp_path, env=environment, start_new_session=True,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        )  # fmt: skip
+
+    def output(process):
+        text, _ = process.communicate(timeout=300)
+        assert process.returncode == 0, text
+        return text
+
+    assert 'NO' not in output(shell(offline)).replace('NOT', '')
+    output(shell('krang new ur5.urdf'))
+    simulation = shell(running)
+    try:
+        assert 'largest' in output(shell(moving))
+    finally:
+        os.killpg(simulation.pid, signal.SIGINT)
+    assert not re.search(r'\bfault', output(simulation))
+    assert not list(tmp_path.glob('flights/*'))

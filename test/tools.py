@@ -23,3 +23,23 @@ def assert_close(actual, expected, tolerance=EQUATIONS):
     """Every state's entries agree, relative to the largest entry of that state."""
     assert np.shape(actual) == np.shape(expected)
     assert relative_error(actual, expected) <= tolerance
+
+
+def rod_robot(rods):
+    """The URDF of hinged uniform rods, no frame at the end; (length [m], mass [kg], effort [N m]) each."""
+    parts, parent, end = ['<robot name="rods"><link name="world"/>'], 'world', 0.0
+    for i, (length, mass, effort) in enumerate(rods, start=1):
+        inertia = mass * length**2 / 12
+        parts.append(
+            f'<link name="link_{i}"><inertial><origin xyz="0 0 {length / 2}"/><mass value="{mass}"/>'
+            f'<inertia ixx="{inertia}" iyy="{inertia}" izz="{inertia / 50}" ixy="0" ixz="0" iyz="0"/>'
+            f'</inertial></link><joint name="joint_{i}" type="revolute">'
+            f'<parent link="{parent}"/><child link="link_{i}"/>'
+            f'<origin xyz="0 0 {end}"/><axis xyz="0 1 0"/>'
+            f'<limit effort="{effort}" velocity="5" lower="-3.1" upper="3.1"/></joint>'
+        )
+        parent, end = f'link_{i}', length
+    return ''.join([*parts, '</robot>'])
+
+
+ROD = rod_robot([(0.8, 2.0, 30.0)])

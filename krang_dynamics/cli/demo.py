@@ -1,8 +1,13 @@
 """`krang demo`: a scripted demonstration on real topics."""
 
 import argparse
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
+from ..errors import KrangError
 from .arguments import FORCE, ROBOT, add_engine, command_parser, engine_of
 from .libraries import require_libraries, require_ros
 
@@ -22,6 +27,7 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
     add('--picture', metavar='FILE', help='plot as PNG; default krang_demo_ROBOT.png')
     add('--animate', metavar='FILE', help='write a GIF of the motion')
     add('--record', metavar='BAG', help='write all topics to a bag, for krang replay, validate and identify')
+    add('--view', action='store_true', help='show the robot on a web page, whose address is printed')
     add('--force', action='store_true', help=FORCE)
     return parser
 
@@ -29,17 +35,40 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
 def run(options: argparse.Namespace) -> int:
     require_ros()
     require_libraries('matplotlib')
-    require_libraries(*(['rosbags'] if options.record else []))
+    require_libraries(*(['rosbags'] if options.record else []), *(['viser'] if options.view else []))
     from ..scenarios.demo_run import DemoOptions, run_demo
 
-    return run_demo(
-        DemoOptions(
-            options.robot,
-            engine_of(options),
-            options.duration,
-            options.picture,
-            options.animate,
-            options.record,
-            options.force,
-        )
+    demo = DemoOptions(
+        options.robot,
+        engine_of(options),
+        options.duration,
+        options.picture,
+        options.animate,
+        options.record,
+        options.force,
     )
+    if not options.view:
+        return run_demo(demo)
+    with _page(options.robot):
+        return run_demo(demo)
+
+
+@contextmanager
+def _page(robot: str) -> Iterator[None]:
+    """`krang view` in the domain of the demonstration; on a terminal the user opens it before the start."""
+    from ..scenarios.processes import private_domain
+
+    private_domain()
+    words = [sys.executable, '-m', 'krang_dynamics.cli.main', 'view', robot]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True, start_new_session=True) as page:
+        assert page.stdout is not None
+        try:
+            address = page.stdout.readline().strip()
+            if not address:
+                raise KrangError('the page did not start; see the message above')
+            print(f'page of {address}', flush=True)
+            if sys.stdin.isatty():
+                input('open it, then press Enter to start ')
+            yield
+        finally:
+            page.terminate()

@@ -61,7 +61,7 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
 
 
 def run(options: argparse.Namespace) -> int:
-    require_libraries('rosbags', *(['matplotlib'] if options.html else []))
+    require_libraries('rosbags')
     from ..bags.identification.identification import identify
     from ..bags.identification.regressor import Unknowns
     from ..bags.io.files import refuse_existing, write

@@ -124,3 +124,7 @@ def _discard(stream: TextIO) -> None:
     """Drop buffered output, which the interpreter would otherwise try to write again when it exits."""
     with suppress(OSError):  # an output without a file, as in tests
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+if __name__ == '__main__':
+    command()

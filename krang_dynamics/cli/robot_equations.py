@@ -9,10 +9,11 @@ from ..arrays import Array
 from ..derivation import readable
 from ..derivation.engine import Engine, SympyEngine
 from ..derivation.equations import Equations, derive
-from ..derivation.frames import FrameTree, Wheel
-from ..derivation.from_urdf import read_urdf
-from ..derivation.numeric import Drive, Numeric, jacobian_of, structure
+from ..derivation.frames import FrameTree
+from ..derivation.numeric import Numeric, jacobian_of, structure
 from ..derivation.robots import SYMBOLIC, pendubot
+from ..robot.compiled import drive_of as drive_of
+from ..robot.compiled import numeric_frames
 from ..robot.model import Robot
 from ..text import table
 
@@ -35,22 +36,7 @@ def frames_of(robot: Robot, engine: Engine, symbolic: bool) -> FrameTree:
     """The symbols of the source of a robot in SYMBOLIC, or the numbers of its URDF."""
     if symbolic:
         return SYMBOLIC[robot.name](engine)
-    config = robot.config
-    tree = read_urdf(robot.urdf.text, engine, robot.joint_names, config.gravity, config.end_effectors)
-    tree.wheels = [Wheel(wheel.link, wheel.radius, wheel.axle) for wheel in config.rolling]
-    return tree
-
-
-def drive_of(robot: Robot) -> Drive:
-    """Rotor inertia, friction and driven joints."""
-    friction = robot.friction
-    return Drive(
-        np.diag(robot.rotor_inertia()).tolist(),
-        friction.viscous.tolist(),
-        friction.coulomb.tolist(),
-        friction.sign == 'smooth',
-        robot.actuated_joint_names,
-    )
+    return numeric_frames(robot, engine)
 
 
 def check(robot: Robot, numeric: Numeric, progress: Progress) -> list[Difference]:

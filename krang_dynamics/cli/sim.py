@@ -12,8 +12,9 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
     parser = command_parser(
         commands,
         'sim',
-        'run the simulated robot alone, as a node',
+        'run the simulated robot as a node, alone or with controller and guard',
         'krang sim krang --real-time --ros-args -p faults.lost:=0.1',
+        'krang sim ur5.urdf --control gravity,damping',
     )
     parser.add_argument('robot', help=ROBOT)
     add_engine(parser)
@@ -21,6 +22,13 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
         '--real-time', action='store_true', help='follow the clock instead of waiting for commands'
     )
     parser.add_argument('--held', action='store_true', help='brakes hold the robot while no commands arrive')
+    parser.add_argument(
+        '--control',
+        nargs='?',
+        const='',
+        metavar='TERMS',
+        help='also run controller and guard, with these terms, separated by commas; default: by robot',
+    )
     parser.add_argument('--clock', action='store_true', help='publish simulated time on /clock')
     add_ros_arguments(parser)
     return parser
@@ -28,8 +36,6 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
 
 def run(options: argparse.Namespace) -> int:
     require_ros()
-    from ..nodes import simulator
-
     values = {
         'robot': options.robot,
         'engine': engine_of(options),
@@ -37,6 +43,15 @@ def run(options: argparse.Namespace) -> int:
         'publish_clock': options.clock,
         'held': options.held,
     }
+    if options.control is not None:
+        from ..robot.library import load_robot
+        from ..scenarios.controlled_simulation import run_simulation
+        from ..simulation.simulated_robot import default_terms
+
+        terms = options.control or default_terms(load_robot(options.robot))
+        return run_simulation(values, terms.split(','), options.ros_args)
+    from ..nodes import simulator
+
     given = [word for name, value in values.items() for word in ('-p', f'{name}:={json.dumps(value)}')]
     simulator.main(['--ros-args', *given, *options.ros_args])
     return 0

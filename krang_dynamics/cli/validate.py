@@ -45,7 +45,7 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
 
 def run(options: argparse.Namespace) -> int:
     """Exit status 1 if a bound is violated."""
-    require_libraries('rosbags', *(['matplotlib'] if options.html else []))
+    require_libraries('rosbags')
     from ..bags.io.files import refuse_existing, write
     from ..bags.validation.html_report import validation_html
     from ..bags.validation.validation import validate

@@ -80,7 +80,7 @@ def stream_of(settings: Settings, robot: Robot) -> StreamLimits:
     return StreamLimits(
         *(
             getattr(default, name) if value is None else settings.per_joint(f'stream.{name}', robot)
-            for name in ('velocity', 'acceleration')
+            for name in ('velocity', 'acceleration', 'jerk')
             for value in [settings.values[f'stream.{name}']]
         )
     )

@@ -18,6 +18,7 @@ from .builder import limits_of, model_change, stop_of, stream_of, with_payloads,
 from .drivers import drivers_of
 from .dynamics import Dynamics
 from .gains import gains_problem
+from .reference.cartesian_target import CartesianTargets, PoseSample, TwistSample
 from .reference.joint_reference import TIMEOUT, Reference
 from .reference.trajectory import JointTrajectory, PreparedTrajectory
 from .robot_state import (
@@ -31,6 +32,7 @@ from .robot_state import (
 )
 from .sensors import ImuSample, OdomSample
 from .settings import Settings
+from .terms.cartesian_impedance import CartesianImpedance
 from .terms.term import ReferencePoint, Term, TermInputs, build_terms
 from .terms.wrench import WrenchSample
 
@@ -46,6 +48,7 @@ class Inputs:
     odom: Sequence[OdomSample] = ()
     trajectory: JointTrajectory | PreparedTrajectory | None = None
     wrenches: Sequence[WrenchSample] = ()
+    targets: Sequence[PoseSample | TwistSample] = ()  # of hands
     # These four are one change of the settings, applied as a whole or not at all.
     settings: Settings | None = None  # only live parameters may differ
     limits: Mapping[str, Any] | None = None  # parameters limits.*, by the part after the dot
@@ -63,7 +66,8 @@ class Inputs:
 
     def settings_after(self, present: Settings) -> Settings | None:
         """The settings after this change; None without a change."""
-        if all(x is None for x in (self.settings, self.limits, self.payloads, self.gravity)):
+        is_same = self.settings is None and self.limits is None
+        if is_same and self.payloads is None and self.gravity is None:
             return None
         new = present if self.settings is None else self.settings
         if self.limits is not None:
@@ -108,6 +112,7 @@ class TorqueController:
         )
         self.terms: list[Term] = build_terms(robot, settings)
         self._needs_friction = any(term.needs_friction for term in self.terms)
+        self.targets = self._cartesian_targets()
         self._term_of = {kind: term for term in self.terms for kind in term.takes}
         coriolis = any(term.needs_coriolis for term in self.terms)
         self.state = RobotState.of(settings, robot, self.drivers, coriolis)
@@ -164,6 +169,8 @@ class TorqueController:
             stamped = self._take_samples(inputs, refused)
             self._change_settings(inputs, refused)
             accepted = self._take_trajectory(inputs, refused)
+            if inputs.targets:
+                self._take_targets(inputs, refused)
             stale = self.state.stale(inputs.time, inputs.clock, self.settings.state_timeout)
             jump = self._jump()
             self._take_requests(inputs, stale, refused)
@@ -173,7 +180,7 @@ class TorqueController:
                 self._check_faults(inputs, late or stale or self.state.problem or jump)
             if stale is None:
                 torque = self._evaluate(inputs, stamped is not None, terms)
-                stop = self.state.stop_state()
+                stop = self.state.stop_state(self.limits)
                 self._is_blind = False
         except Exception as error:  # never throws into the loop: it ends in the stop policy
             self.safety.trip(inputs.time, Fault('exception', f'{type(error).__name__}: {error}'))
@@ -238,6 +245,8 @@ class TorqueController:
             self._term_inputs.dynamics = self.dynamics
             for term, other in zip(tunable, tuned, strict=True):
                 term.adopt(other)
+                if self.targets is not None and isinstance(term, CartesianImpedance):
+                    self.targets.posture = term.posture
             self._delay.use(self._gains(self.terms))
             self.limits.adopt(limits)
             self.settings = new
@@ -260,6 +269,24 @@ class TorqueController:
             refused.append(f'trajectory: {error}')
             return False
         return True
+
+    def _take_targets(self, inputs: Inputs, refused: list[str]) -> None:
+        """Move the reference of hands to their targets."""
+        for sample in inputs.targets:
+            try:
+                if self.targets is None:
+                    raise InputError('a target was received, but cartesian_impedance is not among the terms')
+                if not self.safety.is_driving:
+                    raise InputError(f'target of {sample.frame}: {self.safety.idle_reason}')
+                self.targets.take(sample, inputs.time, self._buffer.q, self.reference)
+            except KrangError as error:
+                refused.append(str(error))
+
+    def _cartesian_targets(self) -> CartesianTargets | None:
+        for term in self.terms:
+            if isinstance(term, CartesianImpedance):
+                return CartesianTargets(self.robot, term.arms, term.posture)
+        return None
 
     def _take_requests(self, inputs: Inputs, stale: str | None, refused: list[str]) -> None:
         now = inputs.time
@@ -304,6 +331,8 @@ class TorqueController:
         if reason is not None:
             return f'enable: {reason}'
         self.reference.hold(self._buffer.q)
+        if self.targets is not None:
+            self.targets.reset(self._buffer.q)
         for term in self.terms:
             term.reset()
         self._delay.reset()

@@ -1,9 +1,11 @@
 """One Pinocchio pass per step; all terms use its results."""
 
+from collections.abc import Iterable
+
 import numpy as np
 import pinocchio as pin
 
-from ..arrays import Array
+from ..arrays import Array, Indices
 from ..robot.model import Robot
 
 ALIGNED = pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
@@ -18,17 +20,34 @@ class Dynamics:
 
     def __init__(self, robot: Robot, coriolis: bool = False) -> None:
         self.robot = robot
-        self.A = np.zeros((robot.nv, robot.nv))  # [kg m2]
-        self.bias = np.zeros(robot.nv)  # C v + Q [N m]
         self.gravity = np.zeros(robot.nv)  # Q [N m]
-        self.C = np.zeros((robot.nv, robot.nv))  # only with `coriolis`
         self._map = robot.joint_map
         self._model = robot.model.copy()
         self._data = self._model.createData()
+        self.A = self._data.M  # [kg m2]
+        self.bias = self._data.nle  # C v + Q [N m]
+        self.C = self._data.C  # only with `coriolis`
+        self._is_in_order = robot.joint_map.is_identity  # then these are views of Pinocchio's own arrays
         self._point_data = self._model.createData()  # for what is not part of the pass
         self._q = np.zeros(self._model.nq)
         self._coriolis = coriolis
+        if not self._is_in_order:
+            self._fold()
         self._frames = {name: self._model.getFrameId(name, pin.FrameType.BODY) for name in robot.frames}
+        self._bodies, self._points = self._far_points()
+
+    def _far_points(self) -> tuple[Indices, Array]:
+        """Points that show how fast a robot moves, by joint and in its frame [m].
+
+        Origins of all frames, and the far ends of uniform links: twice as far as the centres of mass.
+        """
+        model = self._model
+        frames = [model.frames[i] for i in self._frames.values()]
+        bodies = range(1, model.njoints)
+        joints = [frame.parentJoint for frame in frames] + list(bodies)
+        points = [frame.placement.translation for frame in frames]
+        points += [2 * model.inertias[i].lever if model.inertias[i].mass > 0 else np.zeros(3) for i in bodies]
+        return np.array(joints, dtype=np.intp), np.array(points)
 
     def set_gravity(self, gravity: Array) -> None:
         """Set gravity [m/s2] in the root link's axes."""
@@ -40,21 +59,29 @@ class Dynamics:
 
     def update(self, q: Array, v: Array) -> None:
         """Compute everything for q [rad] and v [rad/s]."""
-        model, data, fold = self._model, self._data, self._map
-        self._q = q = fold.position(q).copy()
-        v = fold.velocity(v)
+        model, data = self._model, self._data
+        self._q = q = self._map.position(q).copy()
+        v = self._map.velocity(v)
         if self._coriolis:
-            self.C = fold.matrix(pin.computeCoriolisMatrix(model, data, q, v))
+            pin.computeCoriolisMatrix(model, data, q, v)
         pin.computeAllTerms(model, data, q, v)
-        self.A = fold.matrix(data.M)
-        self.bias = fold.force(data.nle)
-        self.gravity = fold.force(data.g).copy()
+        if self._is_in_order:
+            self.gravity = data.g.copy()
+        else:
+            self._fold()
+
+    def _fold(self) -> None:
+        """From Pinocchio's joints to the robot's."""
+        fold, data = self._map, self._data
+        self.A, self.C = fold.matrix(data.M), fold.matrix(data.C)
+        self.bias, self.gravity = fold.force(data.nle), fold.force(data.g)
 
     def point_speed(self, v: Array) -> float:
-        """Largest speed [m/s] of any frame's origin if the joints moved at v [rad/s] in the present pose."""
+        """Largest speed [m/s] of any point if the joints moved at v [rad/s] in the present pose."""
         model, data = self._model, self._point_data
         pin.forwardKinematics(model, data, self._q, self._map.velocity(v))
-        speeds = [pin.getFrameVelocity(model, data, frame, ALIGNED).linear for frame in self._frames.values()]
+        motions = np.array([motion.vector for motion in data.v])[self._bodies]
+        speeds = motions[:, :3] + np.cross(motions[:, 3:], self._points)
         return float(np.sqrt(np.square(speeds).sum(axis=1).max()))
 
     def gravity_stiffness(self) -> Array:
@@ -76,3 +103,10 @@ class Dynamics:
         """Rotation to, and position in, the world [m]."""
         placement = pin.updateFramePlacement(self._model, self._data, self._frames[frame])
         return placement.rotation, placement.translation
+
+    def poses_at(self, q: Array, frames: Iterable[str]) -> list[tuple[Array, Array]]:
+        """Rotations and positions of frames in another pose q [rad]; the present pose stays."""
+        model, data = self._model, self._point_data
+        pin.forwardKinematics(model, data, self._map.position(q))
+        placements = [pin.updateFramePlacement(model, data, self._frames[name]) for name in frames]
+        return [(T.rotation, T.translation) for T in placements]

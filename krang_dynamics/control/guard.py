@@ -117,6 +117,7 @@ class Guard:
         self._barred = ''  # why the present stream is refused to its end
         self._reported = ''  # kind of the last refusal
         self._was_ready = False  # whether there ever was a valid state
+        self._unready = 'no joint states yet'  # why a first command would be refused now; empty: it would not
         self._is_ending = False
         self._is_blind = True  # whether the present step has no valid state
         self._time = 0.0  # of the last step [s]
@@ -145,7 +146,9 @@ class Guard:
             return str(self.safety.fault)
         if self._is_ending:
             return 'the guard is ending'
-        return self._barred if self._is_streaming(now) else ''
+        if self._barred and self._is_streaming(now):
+            return self._barred
+        return '' if self.is_relaying else self._unready
 
     # -- the step --------------------------------------------------------------------------------------
 
@@ -169,7 +172,7 @@ class Guard:
             self._check.advance(now, self._buffer.v, self.settings.state_timeout)
             if stale is None:
                 self.state.dynamics.update(self._buffer.q, self._buffer.v)
-                stop = self.state.stop_state()
+                stop = self.state.stop_state(self.limits)
                 self._is_blind = False
             command = self._take_commands(inputs, stale, refused)
             self._check_silence(now)
@@ -363,6 +366,7 @@ class Guard:
         """Check all new commands; the last is relayed if all are valid."""
         now, last = inputs.time, None
         self._was_ready |= stale is None
+        self._unready = stale or ''
         for command in inputs.commands:
             arrival = command.arrival if command.arrival <= now else now
             if now - arrival > self.settings.silence:  # too old to be relayed

@@ -19,16 +19,23 @@ class GuardLink:
         self.mode = ''  # of the guard
         self._obstacle = ''
         self._received = -inf  # steady [s]
+        self._received_by_time = -inf  # the controller's time then [s]
 
-    def take(self, text: str, now: float) -> None:
-        """A heartbeat that arrived at `now`, steady [s]."""
+    def take(self, text: str, steady: float, now: float) -> None:
+        """A heartbeat, by the steady clock and by the controller's time [s]."""
         self.mode, _, self._obstacle = text.partition(': ')
-        self._received = now
+        self._received, self._received_by_time = steady, now
 
-    def problem(self, now: float) -> str:
-        """Why the guard would not relay at `now`, steady [s]; empty if it would."""
+    def problem(self, steady: float, now: float | None = None) -> str:
+        """Why the guard would not relay at this time [s]; empty if it would.
+
+        With `now`, it is silent only by both clocks: in lock step a late guard delays simulated time, too.
+        """
         if self._received == -inf:
             return f'no heartbeat of {self.name!r} was received; start it first'
-        if not now - self._received <= LONGEST:
-            return f'no heartbeat of {self.name!r} for {now - self._received:.2f} s'
+        age = steady - self._received
+        if now is not None:
+            age = min(age, abs(now - self._received_by_time))
+        if not age <= LONGEST:
+            return f'no heartbeat of {self.name!r} for {age:.2f} s'
         return f'{self.name!r}: {self._obstacle}' if self._obstacle else ''

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ..robot.model import Robot
 from ..safety.joint_buffer import JointSamples
 from . import messages
+from .reference.cartesian_target import PoseSample, TwistSample
 from .reference.trajectory import JointTrajectory, PreparedTrajectory
 from .sensors import ImuSample, OdomSample
 from .terms.wrench import WrenchSample
@@ -113,7 +114,7 @@ class StateCollector:
 
 
 class RequestQueue:
-    """The newest heartbeat, wrenches and trajectories; one trajectory and emergency stop per step.
+    """The newest heartbeat, wrenches, targets and trajectories; one trajectory and emergency stop per step.
 
     A trajectory replaces one for the same joints that still waits; an empty one replaces all.
     """
@@ -123,9 +124,11 @@ class RequestQueue:
         self._presses: deque[bool] = deque(maxlen=MOST_PRESSES)  # emergency stop: pressed or released
         self._trajectories: dict[tuple[str, ...], tuple[Trajectory, int]] = {}  # by joints; reception [ns]
         self._wrenches: dict[str, WrenchSample] = {}  # by end effector
+        self._targets: dict[tuple[type, str], PoseSample | TwistSample] = {}  # by kind and hand
 
     def take_deadman(self, message: Any) -> None:
-        self._deadman = bool(message.data)
+        """A heartbeat; one that is false reaches the next step, whatever follows."""
+        self._deadman = bool(message.data) and self._deadman is not False
 
     def forget_deadman(self) -> None:
         """Discard a heartbeat that no step has used."""
@@ -152,6 +155,11 @@ class RequestQueue:
     def take_wrench(self, sample: WrenchSample) -> None:
         self._wrenches[sample.frame] = sample
 
+    def take_target(self, sample: PoseSample | TwistSample) -> None:
+        key = (type(sample), sample.frame)
+        self._targets.pop(key, None)
+        self._targets[key] = sample
+
     def empty_into(self, inputs: 'Inputs') -> int:
         """Move the requests of one step into its inputs; returns the time of its trajectory [ns], or 0."""
         inputs.deadman, self._deadman = self._deadman, None
@@ -160,6 +168,8 @@ class RequestQueue:
         if self._wrenches:
             wrenches, self._wrenches = self._wrenches.values(), {}
             inputs.wrenches = [replace(sample, arrival=inputs.time) for sample in wrenches]
+        if self._targets:
+            inputs.targets, self._targets = list(self._targets.values()), {}
         if not self._trajectories:
             return 0
         inputs.trajectory, received = self._trajectories.pop(next(iter(self._trajectories)))

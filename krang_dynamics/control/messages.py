@@ -7,6 +7,7 @@ import numpy as np
 
 from ..arrays import Array
 from ..errors import InputError
+from .reference.cartesian_target import PoseSample, TwistSample
 from .reference.trajectory import JointTrajectory
 from .sensors import ImuSample, OdomSample
 from .terms.wrench import WrenchSample
@@ -47,6 +48,20 @@ def wrench_sample(frame: str, message: Any, arrival: float) -> WrenchSample:
     """geometry_msgs/WrenchStamped for an end effector."""
     wrench = np.concatenate([_vector(message.wrench.force), _vector(message.wrench.torque)])
     return WrenchSample(frame, message.header.frame_id, wrench, arrival)
+
+
+def pose_sample(frame: str, message: Any, arrival: float) -> PoseSample:
+    """geometry_msgs/PoseStamped, the target of a hand."""
+    pose = message.pose
+    return PoseSample(
+        frame, message.header.frame_id, _vector(pose.position), _quaternion(pose.orientation), arrival
+    )
+
+
+def twist_sample(frame: str, message: Any, arrival: float) -> TwistSample:
+    """geometry_msgs/TwistStamped, the target of a hand."""
+    twist = np.concatenate([_vector(message.twist.linear), _vector(message.twist.angular)])
+    return TwistSample(frame, message.header.frame_id, twist, arrival)
 
 
 def joint_trajectory(message: Any) -> JointTrajectory:

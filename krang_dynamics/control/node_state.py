@@ -40,7 +40,7 @@ class NodeState:
         try:
             return [Payload.checked(**{**entry, 'frame': str(entry['frame'])}) for entry in self.payload]
         except (TypeError, KeyError):
-            raise InputError(f'payload {self.payload!r} is no list of frame, mass, com, inertia') from None
+            raise InputError(f'payload {self.payload!r} is not a list of frame, mass, com, inertia') from None
 
     def to_json(self) -> str:
         """Arrays become lists, and numbers that are not finite become null."""

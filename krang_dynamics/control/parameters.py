@@ -165,6 +165,11 @@ PARAMETERS = (
         'rad/s2', 1e-6, 1e6, live=True,
     ),
     Parameter(
+        'stream.jerk', 'per_joint', None,
+        'largest jerk of streamed motion; default: its default acceleration within 0.05 s',
+        'rad/s3', 1e-6, 1e8, live=True,
+    ),
+    Parameter(
         'emergency_stop.required', 'flag', False, 'true: enable needs a message on emergency_stop'
     ),
     Parameter('deadman.required', 'flag', False, 'true: a heartbeat on deadman is required'),
@@ -176,6 +181,13 @@ PARAMETERS = (
     Parameter(
         'gravity', 'numbers', None, "gravity vector in the axes of the root link; default: the robot's",
         'm/s2', -30, 30, live=True,
+    ),
+    Parameter(
+        'estimate_payload.frame', 'text', '', 'hand of ~/estimate_payload; default: the first end effector',
+        live=True,
+    ),
+    Parameter(
+        'estimate_payload.tare', 'flag', False, 'true: ~/estimate_payload measures the empty hand', live=True
     ),
     Parameter('payload.<frame>.mass', 'number', 0.0, 'mass of the payload', 'kg', 0, 1e4, live=True),
     Parameter(

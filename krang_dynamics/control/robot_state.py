@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from ..arrays import Array, Mask, short_way
+from ..arrays import Array, Mask, any_true, norm, short_way
 from ..errors import InputError
 from ..robot.model import Robot
 from ..safety.joint_buffer import JointBuffer, JointSamples, MissingVelocity
@@ -151,14 +151,16 @@ class RobotState:
         gravity = self.dynamics.gravity
         return np.zeros_like(gravity) if self._hardware_compensates_gravity else gravity
 
-    def stop_state(self) -> StopState:
-        """What a stop can use of the state that the dynamics were updated with."""
+    def stop_state(self, limits: Limits) -> StopState:
+        """What a stop can use of the state that the dynamics were updated with, within these limits."""
         return StopState(
             self.gravity(),
             self.buffer.v,
             self.dynamics.A,
             self._driven,
             self.buffer.state_rate.hertz,
+            limits.effort,
+            limits.stop_rate,
             self.dynamics,
         )
 
@@ -197,6 +199,9 @@ class JumpCheck:
         if last is None:
             return None
         dt = times - last[2]
+        # If the error of all joints together is small, no joint has jumped.
+        if norm(q - last[0] - 0.5 * (v + last[1]) * dt) <= NOISE:
+            return None
         known = (dt >= 0) & (dt <= longest)
         dt = np.where(known, dt, 0.0)
         moved = short_way(q - last[0], self._robot.continuous)
@@ -206,7 +211,7 @@ class JumpCheck:
         if not buffer.is_stamped:
             tolerance += JITTER * fastest
         jumped = known & ~(np.abs(moved - expected) <= tolerance)
-        if not jumped.any():
+        if not any_true(jumped):
             return None
         i = int(np.argmax(jumped))
         return (
@@ -260,7 +265,7 @@ class BoundsCheck:
         """The first joint beyond a limit."""
         low, high = self._bounds()
         state = buffer.state
-        if not np.count_nonzero((state < low) | (state > high)):
+        if not any_true((state < low) | (state > high)):
             return None
         robot, limits, q, v = self._robot, self._limits, buffer.q, buffer.v
         above = q - (robot.upper - limits.position_margin)
@@ -285,6 +290,8 @@ def following_fault(robot: Robot, limits: Limits, followed: Mask, reference: Arr
     """The first joint that is too far from its reference; only joints that follow it count."""
     if limits.following_error is None:
         return None
+    if norm(reference - q) <= min(limits.following_error.tolist()):  # then no joint is beyond
+        return None
     error = np.where(followed, np.abs(short_way(reference - q, robot.continuous)), 0.0)
     return first_beyond(robot, 'following_error', error, limits.following_error, 'rad')
 
@@ -292,7 +299,7 @@ def following_fault(robot: Robot, limits: Limits, followed: Mask, reference: Arr
 def first_beyond(robot: Robot, kind: str, value: Array, limit: Array, unit: str) -> Fault | None:
     """A fault of the first joint whose value is above its limit."""
     beyond = value > limit
-    if not beyond.any():
+    if not any_true(beyond):
         return None
     i = int(np.argmax(beyond))
     name = robot.joint_names[i]

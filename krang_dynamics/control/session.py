@@ -9,6 +9,7 @@ from ..safety.joint_buffer import JointSamples, StateRate
 from .builder import within_urdf
 from .controller import Inputs, Outputs, TorqueController
 from .message_queue import RequestQueue, StateCollector
+from .reference.cartesian_target import PoseSample, TwistSample
 from .sensors import ImuSample, OdomSample
 from .settings import Settings
 from .terms.wrench import WrenchSample
@@ -30,6 +31,7 @@ class Session:
         self.is_active = False
         self.other_publisher = False  # whether another publisher is on the command topic
         self.guard_problem = ''  # why the guard would not relay commands
+        self.is_received = True  # whether a node subscribes to the commands; auto_enable waits for it
         self.answered = (0, 0)  # stamp of the newest joint state [s, ns]
         self.followed = 0  # when the trajectory that was accepted last was received [ns]
         self._collector = StateCollector(robot)
@@ -90,6 +92,12 @@ class Session:
         self._requests.take_wrench(sample)
         return False
 
+    def take_target(self, sample: PoseSample | TwistSample) -> bool:
+        """The target pose or twist of a hand; its age counts from the step that takes it."""
+        if self.is_active:
+            self._requests.take_target(sample)
+        return False
+
     def take_trajectory(self, message: Any, received: int = 0) -> bool:
         """A trajectory_msgs/JointTrajectory, or its decoded form, and when it was received [ns]."""
         if self.is_active:
@@ -126,18 +134,29 @@ class Session:
         """The watchdog: a step if none was made for PERIOD, or if auto_enable is pending."""
         if not self.is_active:
             return None
-        if self._is_enable_due():
+        if self._is_enable_due(clock):
             return self.enable(True, now, clock)
         return self.step(now, clock) if now - self._stepped_at >= PERIOD else None
 
-    def _is_enable_due(self) -> bool:
-        """Whether auto_enable acts now: once, on a state from after activation, when its rate is known.
+    def _is_enable_due(self, clock: float) -> bool:
+        """Whether auto_enable acts now: once, when nothing is missing.
 
         A fault or another request in the meantime ends it.
         """
         self._enable_pending &= self.controller.safety.fault is None
-        is_ready = self._is_fed and not self.guard_problem and self._state_rate.hertz > 0
-        return self._enable_pending and is_ready
+        return self._enable_pending and not self.missing(clock)
+
+    def missing(self, clock: float) -> str:
+        """What auto_enable waits for; empty if nothing. A simulated clock is 0 until it is received."""
+        if clock == 0:
+            return 'no /clock'
+        if not self._is_fed:
+            return 'no complete state of the robot'
+        if self.guard_problem:
+            return self.guard_problem
+        if not self.is_received:
+            return 'no node subscribes to the commands'
+        return '' if self._state_rate.hertz > 0 else 'the rate of the states is not known'
 
     def enable(self, is_enabled: bool, now: float, clock: float) -> Outputs:
         """The request of ~/enable."""

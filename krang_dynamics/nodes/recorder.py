@@ -22,7 +22,9 @@ from .ros.qos import RELIABLE
 SEARCH_PERIOD = 1.0  # of the search for topics [s]
 DEPTH = 2000  # of each subscription's queue, for a slow disk
 CONTROLLERS = ('torque_controller', 'gravity_compensation', 'computed_torque', 'wrench_to_torque')
-INPUTS = 'joint_states imu odom wrench/* joint_trajectory deadman emergency_stop'.split()
+INPUTS = (
+    'joint_states imu odom wrench/* joint_trajectory target_pose/* target_twist/* deadman emergency_stop'
+).split()
 OUTPUTS = 'torques state transition_event reference external_torques'.split()
 DEFAULT = (  # all that a replay needs or is compared with, in any namespace
     *(f'*/{name}' for name in INPUTS),

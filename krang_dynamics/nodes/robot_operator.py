@@ -42,6 +42,7 @@ INPUTS = {
 }
 EVENTS = {'torque_controller/state': String, 'joint_trajectory': JointTrajectory}
 SERVICE_TIMEOUT = 15.0  # [s]
+START_TIMEOUT = 90.0  # for all nodes to start, on a busy machine [s]
 CLOCK_TIMEOUT = 10.0  # for simulated time that does not advance [s]
 PAUSE = 0.004  # between two steps, which leaves the processors to the other nodes [s]
 WRENCH_PERIOD = 0.02  # of a streamed wrench [s]
@@ -95,6 +96,11 @@ class RobotOperator:
 
     def step(self) -> None:
         """Receive messages and renew the streamed wrench; raise if a node has failed."""
+        self._receive()
+        if monotonic() - self._advanced_at > CLOCK_TIMEOUT:
+            raise KrangError(f'simulated time has not advanced from {self.now:.3f} s for {CLOCK_TIMEOUT:g} s')
+
+    def _receive(self) -> None:
         sleep(PAUSE)
         self._executor.spin_once(0.05)
         if self._stream is not None and self.now - self._streamed_at >= WRENCH_PERIOD:
@@ -102,27 +108,44 @@ class RobotOperator:
             self._stream[0].publish(self._stream[1])
         self._check()
 
-    def wait_for_robot(self) -> None:
-        """Wait until the topics of the simulator are received, so that the record has its first state."""
+    def start(self) -> None:
+        """Start the controller when every connection exists, and wait for the first command.
+
+        The simulator is in lock step: its time begins with that command.
+        """
         topics = [topic for topic in ('simulator/truth', 'clock', 'joint_states') if topic in self._recorded]
-        while not all(self._recorded[topic] for topic in topics):
-            self.step()
+        self._wait(lambda: all(self._recorded[topic] for topic in topics), 'the simulator')
+        self._change_state(Transition.TRANSITION_CONFIGURE)
+        self._wait(self._is_connected, 'the topics of the controller')
+        self._change_state(Transition.TRANSITION_ACTIVATE)
+        self._wait(lambda: self.now > 0, 'the first command')
+
+    def _is_connected(self) -> bool:
+        """Whether the controller receives trajectories, and all that it publishes is recorded."""
+        published = [name for name in self._recorded if name.startswith('torque_controller/')]
+        is_recorded = all(self._node.count_publishers(name) for name in published)
+        return is_recorded and self._trajectories.get_subscription_count() > 0
+
+    def _wait(self, condition: Callable[[], bool], what: str) -> None:
+        deadline = monotonic() + START_TIMEOUT
+        while not condition():
+            self._receive()
+            if monotonic() > deadline:
+                raise KrangError(f'{what} did not arrive within {START_TIMEOUT:g} s')
+
+    def _change_state(self, transition: int) -> None:
+        request = ChangeState.Request(transition=Transition(id=transition))
+        if not self._call(ChangeState, 'torque_controller/change_state', request, START_TIMEOUT).success:
+            raise KrangError('the controller could not be configured or activated')
 
     # -- commands --------------------------------------------------------------------------------------
 
-    def activate_controller(self) -> None:
-        """Configure and activate the controller; the simulator waits for its first command."""
-        for transition in (Transition.TRANSITION_CONFIGURE, Transition.TRANSITION_ACTIVATE):
-            request = ChangeState.Request(transition=Transition(id=transition))
-            if not self._call(ChangeState, 'torque_controller/change_state', request).success:
-                raise KrangError('the controller could not be configured or activated')
-        self._advanced_at = monotonic()
-
-    def follow(self, trajectory: Trajectory) -> None:
-        """Send a trajectory with velocities and accelerations."""
+    def follow(self, trajectory: Trajectory, start: float) -> None:
+        """Send a trajectory with velocities and accelerations that starts at a time [s]."""
         assert trajectory.velocities is not None
         assert trajectory.accelerations is not None
         message = JointTrajectory(joint_names=list(trajectory.joint_names))
+        message.header.stamp.sec, message.header.stamp.nanosec = divmod(round((EPOCH + start) * 1e9), 10**9)
         columns = (trajectory.times, trajectory.positions, trajectory.velocities, trajectory.accelerations)
         for time, q, v, a in zip(*columns, strict=True):
             whole, rest = divmod(round(time * 1e9), 10**9)
@@ -136,11 +159,10 @@ class RobotOperator:
             )
         self._trajectories.publish(message)
 
-    def push(self, frame: str, wrench: Array, duration: float) -> None:
-        """Apply (force [N], moment [N m]) in world axes to the simulated robot for a duration [s]."""
-        self.set_parameters(
-            'simulator', {'push.frame': frame, 'push.wrench': wrench, 'push.duration': duration}
-        )
+    def push(self, frame: str, wrench: Array, duration: float, start: float) -> None:
+        """Apply (force [N], moment [N m]) in world axes to the simulated robot, from a time on [s]."""
+        push = {'frame': frame, 'wrench': wrench, 'duration': duration, 'start': EPOCH + start}
+        self.set_parameters('simulator', {f'push.{name}': value for name, value in push.items()})
 
     def stream_wrench(self, frame: str, wrench: Array) -> None:
         """Command (force [N], moment [N m]) at an end effector, in its own axes, from now on."""
@@ -163,9 +185,9 @@ class RobotOperator:
         if not result.successful:
             raise KrangError(f'{node}: {result.reason}')
 
-    def _call(self, kind: Any, name: str, request: Any) -> Any:
+    def _call(self, kind: Any, name: str, request: Any, timeout: float = SERVICE_TIMEOUT) -> Any:
         client = self._node.create_client(kind, name)
-        deadline = monotonic() + SERVICE_TIMEOUT
+        deadline = monotonic() + timeout
         while not client.service_is_ready() and monotonic() < deadline:
             self._executor.spin_once(0.02)
             self._check()
@@ -174,7 +196,7 @@ class RobotOperator:
             self._executor.spin_once(0.02)
         self._node.destroy_client(client)
         if not future.done():
-            raise KrangError(f'{name} did not respond within {SERVICE_TIMEOUT:g} s')
+            raise KrangError(f'{name} did not respond within {timeout:g} s')
         return future.result()
 
     def _check(self) -> None:
@@ -186,8 +208,6 @@ class RobotOperator:
             raise KrangError(
                 f'the controller faulted at {self.now:.3f} s: {fault["kind"]}: {fault["reason"]}'
             )
-        if monotonic() - self._advanced_at > CLOCK_TIMEOUT:
-            raise KrangError(f'simulated time has not advanced from {self.now:.3f} s for {CLOCK_TIMEOUT:g} s')
 
     # -- records ---------------------------------------------------------------------------------------
 

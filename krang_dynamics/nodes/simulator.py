@@ -58,6 +58,9 @@ class SimulatorSettings(Settings):
         Parameter('push.frame', 'text', '', 'frame to push; empty: no push', live=True),
         Parameter('push.wrench', 'numbers', [0.0] * 6, 'force and moment, world axes', 'N, N m', live=True),
         Parameter('push.duration', 'number', 0.0, 'duration of the push; 0: no end', 's', 0, 1e6, live=True),
+        Parameter(
+            'push.start', 'number', 0.0, 'simulated time of its begin; past: at once', 's', 0, 1e9, live=True
+        ),
         Parameter('wall.frame', 'text', '', 'frame that the wall stops; empty: no wall', live=True),
         Parameter('wall.point', 'numbers', [0.0] * 3, 'point of the wall', 'm', live=True),
         Parameter(
@@ -114,6 +117,9 @@ class SimulatorNode(NodeBase, Node):
                 self.get_logger().warning(f'the controller cannot hold the robot: {problem}')
         else:
             self._robot.start_at(array('start', values['start'], (robot.nv,)))
+        self._robot.hold()  # until the first command
+        # Simulated time starts at 1 s, because 0 means "not set"; real time is that of the node's clock.
+        self._epoch = 1.0 if values['publish_clock'] else None
         self._commanded_at = 0.0  # simulated time of the last command [s]
         self._last_push: Any = None
         self._apply(values)
@@ -124,8 +130,6 @@ class SimulatorNode(NodeBase, Node):
         self._has_started = False
         self._sent_at, self._began_at = -inf, 0.0
         self._steps = 0  # since _began_at, in real time
-        # Simulated time starts at 1 s, because 0 means "not set"; real time is that of the node's clock.
-        self._epoch = 1.0 if values['publish_clock'] else None
         self._open(values)
 
     def _engine(self, robot: Robot, values: Mapping[str, Any]) -> str:
@@ -216,10 +220,11 @@ class SimulatorNode(NodeBase, Node):
         robot.set_faults(Faults(**{**faults, **names}))
         robot.set_load(mass, tuple(payloads_of(SimulatorSettings.of(values))))
         robot.set_wall(_wall(values))
-        push = (values['push.frame'], values['push.wrench'], values['push.duration'])
+        push = tuple(values[f'push.{name}'] for name in ('frame', 'wrench', 'duration', 'start'))
         if push != self._last_push:
             if push[0]:
-                robot.push(push[0], np.array(push[1]), push[2] or inf)
+                start = push[3] - (self._epoch or 0.0)
+                robot.push(push[0], np.array(push[1]), push[2] or inf, start)
             else:
                 robot.end_push()
             self._last_push = push

@@ -8,7 +8,7 @@ from time import monotonic, sleep, time_ns
 from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray
-from geometry_msgs.msg import WrenchStamped
+from geometry_msgs.msg import PoseStamped, TwistStamped, WrenchStamped
 from nav_msgs.msg import Odometry
 from rclpy.event_handler import SubscriptionEventCallbacks
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
@@ -26,6 +26,7 @@ from ..control.controller import Outputs
 from ..control.guard_link import GuardLink
 from ..control.node_state import HAND_OVER, NodeState
 from ..control.parameters import for_frames, without_frames
+from ..control.payload_estimate import PayloadMeasurement
 from ..control.session import PERIOD, Session
 from ..control.settings import Settings
 from ..control.startup_report import startup_report
@@ -34,7 +35,7 @@ from ..control.terms.wrench import Wrench
 from ..errors import KrangError
 from ..robot.model import Robot
 from ..safety.modes import Fault, Mode
-from .ros import qos
+from .ros import qos, trajectory_action
 from .ros.controller_topics import ControllerTopics
 from .ros.description import description_of
 from .ros.diagnostics import Statistics
@@ -51,6 +52,7 @@ from .ros.transforms import Transforms
 
 CHECK_PUBLISHERS = 0.1  # period of the search for other publishers [s]
 HAND_OVER_TIME = 0.3  # in which the guard must take over a stop [s]
+LONG_WAIT = 2.0  # of auto_enable, after which its reason is logged [s]
 
 
 class TorqueControllerNode(NodeBase, LifecycleNode):
@@ -75,7 +77,12 @@ class TorqueControllerNode(NodeBase, LifecycleNode):
         self.create_service(SetBool, '~/enable', self._on_enable)
         self.create_service(Trigger, '~/clear_fault', self._on_clear_fault)
         self.create_service(Trigger, '~/release', self._on_release)
+        self.create_service(Trigger, '~/estimate_payload', self._on_estimate_payload)
         self.begin_watch(PERIOD / 2)
+        if self.ros_parameters.values['auto_activate']:
+            if self.trigger_configure() is not DONE:
+                raise KrangError('the controller could not be configured; see the error above')
+            self.trigger_activate()
 
     @property
     def is_sending(self) -> bool:
@@ -131,6 +138,7 @@ class TorqueControllerNode(NodeBase, LifecycleNode):
         super().on_activate(state)
         self._collected_garbage = freeze_garbage()
         self.session.activate()
+        self._waiting_since = monotonic()
         self._publish_state('activate')
         return DONE
 
@@ -174,6 +182,7 @@ class TorqueControllerNode(NodeBase, LifecycleNode):
         for publisher in self._topics.publishers:
             self._to_close.append(partial(self.destroy_lifecycle_publisher, publisher))
         self._statistics = Statistics()
+        self._payloads = PayloadMeasurement()
         self._transforms = Transforms(self, robot.urdf.root)
         self._to_close.append(self._transforms.close)
         self._recorder = self._new_recorder(values['flight_recorder'])
@@ -185,6 +194,10 @@ class TorqueControllerNode(NodeBase, LifecycleNode):
         self._taken_at = 0  # when the newest message was taken [ns]
         self._unstamped: Stamp = (0, 0)  # label of the newest joint state without a stamp
         self._state_topic = self.resolve_topic_name('joint_states')
+        self._action = None
+        if trajectory_action.IS_AVAILABLE:
+            self._action = trajectory_action.TrajectoryAction(self, session, lambda: self.clock_now)
+            self._to_close.append(self._action.close)
         for subscription in self._subscribe(session, robot):
             self._to_close.append(partial(self.destroy_subscription, subscription))
 
@@ -207,6 +220,13 @@ class TorqueControllerNode(NodeBase, LifecycleNode):
         for frame in wrench.settings if wrench is not None else ():
             topic = f'wrench/{messages.topic_word(frame)}'
             yield self._subscription(WrenchStamped, topic, self._on_wrench(frame), qos.NEWEST)
+        targets = session.controller.targets
+        for frame in targets.frames if targets is not None else ():
+            word = messages.topic_word(frame)
+            on_pose = self._on_target(frame, messages.pose_sample)
+            yield self._subscription(PoseStamped, f'target_pose/{word}', on_pose, qos.NEWEST)
+            on_twist = self._on_target(frame, messages.twist_sample)
+            yield self._subscription(TwistStamped, f'target_twist/{word}', on_twist, qos.NEWEST)
         yield self._subscription(
             JointTrajectory, 'joint_trajectory', self._on_trajectory, qos.RELIABLE, raw=True
         )
@@ -317,6 +337,15 @@ class TorqueControllerNode(NodeBase, LifecycleNode):
 
         return on_wrench
 
+    def _on_target(self, frame: str, sample_of: Callable[[str, Any, float], Any]) -> Any:
+        def on_target(message: Any, received: int) -> None:
+            sample = sample_of(frame, message, self.now())
+            if sample.frame_id not in self.session.controller.robot.frames:
+                sample = self._transforms.to_root(sample)
+            self.session.take_target(sample)
+
+        return on_target
+
     def _on_trajectory(self, data: bytes, received: int) -> None:
         if self._is_active:
             trajectory = self._worker.take(data, received, self.session.controller.reference.bounds)
@@ -340,7 +369,7 @@ class TorqueControllerNode(NodeBase, LifecycleNode):
 
     def _on_heartbeat(self, message: Any, received: int) -> None:
         assert self._guard is not None
-        self._guard.take(message.data, monotonic())
+        self._guard.take(message.data, monotonic(), self.now())
 
     def _on_enable(self, request: Any, response: Any) -> Any:
         """~/enable: true begins the ramp, false runs the stop policy."""
@@ -348,7 +377,7 @@ class TorqueControllerNode(NodeBase, LifecycleNode):
             response.success, response.message = not request.data, 'the node is not active; activate it first'
             return response
         self._check_publishers()
-        self._check_guard()
+        self._check_guard(self.now())
         outputs = self.session.enable(bool(request.data), self.now(), self.clock_now)
         self._publish(outputs, event='enable' if request.data else 'disable')
         response.success = self.session.controller.safety.is_driving == request.data
@@ -372,6 +401,19 @@ class TorqueControllerNode(NodeBase, LifecycleNode):
             return response
         outputs = self._request('release', release=True)
         response.success, response.message = True, outputs.mode.value
+        return response
+
+    def _on_estimate_payload(self, request: Any, response: Any) -> Any:
+        """~/estimate_payload: add the present resting pose, and estimate from three poses on."""
+        response.success = False
+        if self._session is None:
+            response.message = 'the node is not configured'
+            return response
+        try:
+            response.message = self._payloads.add(self._session.controller)
+            response.success = True
+        except KrangError as error:
+            response.message = str(error)
         return response
 
     def _change_parameters(self, values: Mapping[str, Any]) -> None:
@@ -400,6 +442,8 @@ class TorqueControllerNode(NodeBase, LifecycleNode):
             self.warn_once('delay', outputs.warning)
         if outputs.accepted:
             self._publish_state('trajectory')
+        if self._action is not None:
+            self._action.after_step(outputs)
         if (outputs.mode, outputs.fault, outputs.contact) != self._seen:
             self._report_change(outputs, event)
         elif event:
@@ -450,9 +494,10 @@ class TorqueControllerNode(NodeBase, LifecycleNode):
         if self._session is None:
             return
         now = self.now()
+        self._check_guard(now)
         if self._session.is_enable_pending:
             self._check_publishers()
-        self._check_guard()
+            self._report_waiting()
         self._take_prepared()
         outputs = self._session.watch(now, self.clock_now)
         if outputs is not None:
@@ -462,13 +507,25 @@ class TorqueControllerNode(NodeBase, LifecycleNode):
             self._check_publishers()
         self._write_flight(whole=not self._session.is_sending)
 
-    def _check_guard(self) -> None:
+    def _report_waiting(self) -> None:
+        """What auto_enable waits for, if it takes long."""
+        missing = self.session.missing(self.clock_now)
+        if not missing:
+            self._waiting_since = monotonic()
+        elif monotonic() - self._waiting_since > LONG_WAIT:
+            self._waiting_since = monotonic()
+            self.get_logger().warning(f'waiting to enable: {missing}')
+
+    def _check_guard(self, now: float) -> None:
         if self._guard is not None:
-            self.session.guard_problem = self._guard.problem(monotonic())
+            # Enable needs a guard that is alive by the steady clock.
+            by_time = now if self.is_sending else None
+            self.session.guard_problem = self._guard.problem(monotonic(), by_time)
 
     def _check_publishers(self) -> None:
         """Look for other publishers of commands and of states, and for unknown joints."""
         self.session.other_publisher = self.count_publishers(self._topics.command_topic) > 1
+        self.session.is_received = self._topics.is_received
         publishers = self.count_publishers(self._state_topic)
         if publishers > 1 and publishers != self._state_publishers:
             self.get_logger().warning(

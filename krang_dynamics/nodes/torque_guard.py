@@ -132,7 +132,7 @@ class TorqueGuardNode(NodeBase, Node):
         try:
             is_complete = self._collector.take_sample(self._reader.read(data, self.arrival(stamp_of(data))))
         except Exception as error:  # of any kind, from any bytes
-            self.warn_of_refusal(f'joint_states: {error}')
+            self.warn_of_refusal(str(error) if isinstance(error, KrangError) else f'joint_states: {error}')
             return
         # While relaying, commands cause the steps; in a stop of the guard's own, states do.
         if is_complete and self._guard.safety.is_sending:
@@ -239,7 +239,8 @@ class TorqueGuardNode(NodeBase, Node):
     def watch(self) -> None:
         """Step if no message has caused one, to detect timeouts; check the publishers."""
         now = self.now()
-        if now - self._stepped_at >= PERIOD:
+        # In lock step, simulated time stands still until the first command, which needs a guard with a state.
+        if now - self._stepped_at >= PERIOD or not self.is_sending:
             self._step()
         if abs(now - self._checked_publishers_at) >= CHECK_PUBLISHERS:
             self._checked_publishers_at = now
@@ -251,8 +252,10 @@ class TorqueGuardNode(NodeBase, Node):
     def _beat(self) -> None:
         """~/heartbeat: the mode, and why commands are not relayed."""
         self._beat_at = self.steady
-        text = heartbeat(self._mode(self._guard.mode), self._guard.obstacle(self._stepped_at))
-        self._heartbeat.publish(String(data=text))
+        obstacle = self._guard.obstacle(self._stepped_at)
+        if not (obstacle or self._guard.is_sending or self._publisher.get_subscription_count()):
+            obstacle = f'no driver subscribes to {self._publisher.topic_name}'
+        self._heartbeat.publish(String(data=heartbeat(self._mode(self._guard.mode), obstacle)))
 
     # -- reports ---------------------------------------------------------------------------------------
 

@@ -2,12 +2,13 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pinocchio as pin
 
-from ..arrays import Array, array, joint_vector
-from ..errors import InputError, UnknownNameError, UrdfError
+from ..arrays import FLOAT64, HIGH_BYTES, Array, array, joint_vector
+from ..errors import InputError, KrangError, UnknownNameError, UrdfError
 from .config import RobotConfig
 from .consistency import effort_limit
 from .friction import Friction
@@ -18,6 +19,9 @@ from .plausibility import inertia_problems
 from .rolling import Rolling
 from .urdf import Urdf
 from .urdf_editing import kinematics_xml
+
+if TYPE_CHECKING:
+    from .compiled import CompiledDynamics
 
 ALIGNED = pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
 LOCAL = pin.ReferenceFrame.LOCAL
@@ -57,6 +61,7 @@ class Robot:
         self._driven = np.array([j.driven for j in config.joints.values()])
         self._E = np.eye(self.nv)[:, self._driven]
         self._shape = (self.nv,)
+        self._is_in_order = self.joint_map.is_identity
         self._zero = np.zeros(self.nv)
         self._check_mass_matrix()
 
@@ -69,15 +74,19 @@ class Robot:
 
     def mass_matrix(self, q: Array) -> Array:
         """A(q) [kg m2], with rotors on the diagonal unless rotor_inertia is false; [krang] eq. 2, 18."""
-        return self.joint_map.matrix(pin.crba(self.model, self.data, self._q(q)))
+        A = pin.crba(self.model, self.data, self._q(q))
+        return A if self._is_in_order else self.joint_map.matrix(A)
 
     def coriolis_matrix(self, q: Array, v: Array) -> Array:
         """C(q, v) of Christoffel symbols, so that dA/dt - 2 C is skew; [krang] eq. 4."""
-        return self.joint_map.matrix(pin.computeCoriolisMatrix(self.model, self.data, self._q(q), self._v(v)))
+        q, v, _ = self._checked(q, v, v)
+        C = pin.computeCoriolisMatrix(self.model, self.data, q, v)
+        return C if self._is_in_order else self.joint_map.matrix(C)
 
     def gravity_torque(self, q: Array) -> Array:
         """Q(q) [N m], the torque that holds the robot at rest; [krang] eq. 5."""
-        return self.joint_map.force(pin.computeGeneralizedGravity(self.model, self.data, self._q(q)))
+        Q = pin.computeGeneralizedGravity(self.model, self.data, self._q(q))
+        return Q if self._is_in_order else self.joint_map.force(Q)
 
     def friction_torque(self, v: Array) -> Array:
         """Gamma_f(v) [N m], on the side of A a + C v + Q; [krang] eq. 17."""
@@ -85,7 +94,9 @@ class Robot:
 
     def inverse_dynamics(self, q: Array, v: Array, a: Array, friction: bool = False) -> Array:
         """A a + C v + Q (+ Gamma_f) [N m], the generalised force of every joint; [krang] eq. 3."""
-        tau = self.joint_map.force(pin.rnea(self.model, self.data, self._q(q), self._v(v), self._v(a, 'a')))
+        tau = pin.rnea(self.model, self.data, *self._checked(q, v, a))
+        if not self._is_in_order:
+            tau = self.joint_map.force(tau)
         return tau + self.friction_torque(v) if friction else tau
 
     def forward_dynamics(self, q: Array, v: Array, u: Array, friction: bool = False) -> Array:
@@ -121,7 +132,7 @@ class Robot:
 
     def constraint_bias(self, q: Array, v: Array) -> Array:
         """Jdot v, with J a + Jdot v = 0; [otbot] section 5."""
-        q, v = self._q(q), self._v(v)
+        q, v, _ = self._checked(q, v, v)
         return np.zeros(0) if self._rolling is None else self._rolling.bias(q, v)
 
     def saddle_matrix(self, q: Array) -> Array:
@@ -142,9 +153,7 @@ class Robot:
         command = self._E @ self._u(u)
         v = self._vector('v', v)
         a, multipliers = self._solve_motion(q, v, self.motors.torque(command, v)[self._driven], True)
-        slope_q, slope_v, _ = pin.computeRNEADerivatives(
-            self.model, self.data, self._q(q), self._v(v), self._v(a, 'a')
-        )
+        slope_q, slope_v, _ = pin.computeRNEADerivatives(self.model, self.data, *self._checked(q, v, a))
         force_q, force_v = self.joint_map.matrix(slope_q), self.joint_map.matrix(slope_v)
         force_v = force_v + np.diag(self.friction.slope(v) + self.motors.drag)
         bias_q = bias_v = np.zeros((0, self.nv))
@@ -170,12 +179,13 @@ class Robot:
         """
         index, q = self._frame(frame), self._q(q)
         axes = LOCAL if reference == 'local' else ALIGNED
-        # Pinocchio returns a vector for a robot of one joint.
-        J = pin.computeFrameJacobian(self.model, self.data, q, index, axes).reshape(6, -1)
+        J = pin.computeFrameJacobian(self.model, self.data, q, index, axes)
+        if J.ndim == 1:  # Pinocchio returns a vector for a robot of one joint
+            J = J[:, None]
         if reference not in ('world', 'local'):
             turn = self._rotation(q, self._reference(reference)).T
             J = np.vstack([turn @ J[:3], turn @ J[3:]])
-        return self.joint_map.columns(J)
+        return J if self._is_in_order else self.joint_map.columns(J)
 
     def frame_pose(self, q: Array, frame: str) -> Array:
         """4 x 4 homogeneous transform from the frame to the world [m]."""
@@ -254,6 +264,14 @@ class Robot:
         x, y, z = array('gravity', gravity, (3,)).tolist()
         return Robot(replace(self.config, gravity=(x, y, z)), self.urdf, self.payloads)
 
+    def compiled(self) -> 'CompiledDynamics':
+        """The robot's dynamics as machine code; needs casadi and a C compiler, and takes some seconds."""
+        try:
+            from .compiled import CompiledDynamics
+        except ModuleNotFoundError as error:
+            raise KrangError(f'compiled() needs {error.name}; pip install {error.name}') from error
+        return CompiledDynamics(self)
+
     def __repr__(self) -> str:
         return f'Robot({self.name!r}, {self.nv} joints, {len(self.actuated_joint_names)} actuated)'
 
@@ -263,10 +281,28 @@ class Robot:
         return joint_vector(what, value, self.joint_names, self._shape)
 
     def _q(self, q: Array) -> Array:
-        return self.joint_map.position(joint_vector('q', q, self.joint_names, self._shape))
+        """q, checked, in the order of Pinocchio's joints."""
+        # The fast path of joint_vector(), without its calls.
+        if type(q) is np.ndarray and q.dtype is FLOAT64 and q.shape == self._shape and self._is_in_order:
+            high = q.tobytes()[HIGH_BYTES]
+            if 0x7F not in high and 0xFF not in high:
+                return q
+        return self.joint_map.position(self._vector('q', q))
 
-    def _v(self, v: Array, what: str = 'v') -> Array:
-        return self.joint_map.velocity(joint_vector(what, v, self.joint_names, self._shape))
+    def _checked(self, q: Array, v: Array, a: Array) -> tuple[Array, Array, Array]:
+        """q, v and a, checked, in the order of Pinocchio's joints."""
+        if (  # as in _q()
+            type(q) is type(v) is type(a) is np.ndarray
+            and q.dtype is v.dtype is a.dtype is FLOAT64
+            and q.shape == v.shape == a.shape == self._shape
+            and self._is_in_order
+        ):
+            high = (q.tobytes() + v.tobytes() + a.tobytes())[HIGH_BYTES]
+            if 0x7F not in high and 0xFF not in high:
+                return q, v, a
+        joints = self.joint_map
+        q, v, a = self._vector('q', q), self._vector('v', v), self._vector('a', a)
+        return joints.position(q), joints.velocity(v), joints.velocity(a)
 
     def _u(self, u: Array, what: str = 'u') -> Array:
         names = self.actuated_joint_names

@@ -33,6 +33,7 @@ class Rolling:
             )
             for wheel in wheels
         ]
+        self._last: tuple[bytes, Array] = (b'', self._still)  # q as bytes, and J there
         random = np.random.default_rng(0)
         states = random.uniform(-1, 1, (6, model.nq))
         self._rows = _independent(np.hstack([self._all_rows(q) for q in states]))
@@ -42,8 +43,11 @@ class Rolling:
 
     def jacobian(self, q: Array) -> Array:
         """J(q), [otbot] section 5."""
-        J = self._all_rows(q)[self._rows]
-        return J[_independent(J)] if self._rows_vary else J
+        # Terms, observer and motor torques of one step need it at the same q.
+        if q.tobytes() != self._last[0]:
+            J = self._all_rows(q)[self._rows]
+            self._last = q.tobytes(), J[_independent(J)] if self._rows_vary else J
+        return self._last[1].copy()
 
     def _all_rows(self, q: Array) -> Array:
         """Forward velocities of all contact points, then sideways, then upward."""

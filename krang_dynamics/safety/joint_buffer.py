@@ -130,7 +130,10 @@ class JointBuffer:
 
     def times(self) -> Array:
         """Time of each joint's newest sample [s]: its stamp, or its arrival without one."""
-        return np.full(len(self.q), self.newest) if self._whole is not None else self._times[2].copy()
+        times = self._times[2].copy()
+        if self._whole is not None:
+            times.fill(self.newest)
+        return times
 
     @property
     def is_stamped(self) -> bool:
@@ -167,10 +170,10 @@ class JointBuffer:
             self._names, self._found = sample.names, self._map(sample.names)
         found = self._found
         if isinstance(found, str):
-            return f'message refused: {found}'
+            return f'joint_states: {found}'
         reason = _invalid(sample, clock, self.ahead)
         if reason is not None:
-            return f'message refused: {reason}'
+            return f'joint_states: {reason}'
         rows, joints = found
         if len(joints) == len(self.q) and self._take_whole(sample, rows):
             return None

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ..arrays import Array, is_finite
+from ..arrays import Array, any_true, is_finite
 from .limits import Limits
 
 
@@ -42,7 +42,7 @@ class OutputLimiter:
         command = self._within(np.minimum(stepped, step, out=stepped), bound)
         if self._above:
             self._adopt_limit()
-        return command, bool(np.count_nonzero(command != wanted))
+        return command, any_true(command != wanted)
 
     def _within(self, torque: Array, bound: Array) -> Array:
         # A new array that cannot be changed: the next command starts from it.

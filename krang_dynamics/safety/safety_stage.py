@@ -139,12 +139,22 @@ class SafetyStage:
             self.trip(now, Fault('torque', 'the sum of the terms is not finite'))
         if self._stopping is None:
             return None
-        torque = self._in_proportion(self._stopping.torque(now, stop), dt)
+        torque = self._in_proportion(self._stop_torque(now, stop), dt)
         command = self._out(torque, dt, self.limits.stop_rate)
         if self._stopping.finished and not command.any():
             self._stopping = None
             self.mode = Mode.DISABLED if self.fault is None else Mode.FAULT
         return command
+
+    def _stop_torque(self, now: float, stop: StopState | None) -> Array:
+        """The torque of the stop [N m]; a stop that fails becomes one that needs no state."""
+        assert self._stopping is not None
+        try:
+            return self._stopping.torque(now, stop)
+        except Exception as error:  # of any kind: an exception must not end a stop
+            self.trip(now, Fault('stop', f'{type(error).__name__}: {error}'))
+            self.fade(now)
+            return self._stopping.torque(now, stop)
 
     def _begin_stop(self, now: float) -> None:
         gravity = np.zeros(self._robot.nv) if self._last_stop is None else self._last_stop.gravity
@@ -174,8 +184,8 @@ class SafetyStage:
         return command
 
     def _checked(self, stop: StopState) -> StopState | None:
-        """The stop torque, kept for later; None where it is not finite."""
-        if not is_finite(stop.gravity):
+        """The state for a stop, kept for later; None where its dynamics are not finite."""
+        if not (is_finite(stop.gravity) and np.isfinite(stop.A).all()):
             return None
         self._last_stop = stop
         return stop

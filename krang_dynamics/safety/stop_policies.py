@@ -1,7 +1,7 @@
 """Stop policies: the torque that brings a robot to rest. One class is one policy."""
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Protocol, TypeVar
 
 import numpy as np
@@ -9,23 +9,30 @@ import numpy as np
 from ..arrays import Array, Mask
 from ..errors import UnknownNameError
 from ..robot.config import StopConfig
+from .limits import HIGHEST_SPEED
 
 RATE = 40.0  # largest rate at which motion decays [1/s]
 SLOWEST = 3.0  # smallest rate while the robot is lowered [1/s]
-UNKNOWN = 0.02  # assumed time between two states until it is measured: that of the lowest default rate [s]
+PERIOD = 0.02  # time between two states until it is measured: that of the lowest default rate [s]
 MEMORY = 2.0  # time over which a gap between two steps is forgotten [s]
 DELAY = 0.01  # delay of states and commands with which a stop is stable [s]
 MARGIN = 0.5  # product of decay rate and delay; oscillation begins at pi / 2
 SINK = 0.22  # speed at which the fastest point sinks while gravity support is lowered [m/s]
-MOVING = 0.1  # below this speed the robot may be carried by end stops, friction or a support [m/s]
+STANDING = 0.05  # below this speed the robot may be carried by end stops, friction or a support, ...
+MOVING = 0.15  # ... and above this speed it is not [m/s]
 FAST = 0.32  # above this speed support rises again [m/s]
+NOISE = 0.1  # of a single measured speed [m/s]
 RISE = 0.25  # time in which support rises from 0 to 1 [s]
+LEARNING = 10.0  # rate at which support takes over the damping torque of a robot that is too fast [1/s]
 STILL = 0.01  # below this speed a joint is at rest [rad/s]
 REST = 1.0  # time for which all joints must be at rest before the robot is released [s]
-SMOOTHING = 0.1  # time constant of the filtered speeds that define rest: encoders are noisy [s]
+FILTER = 0.01  # time constants of the measured velocities: for damping, ... [s]
+SMOOTHING = 0.1  # ... to find joints that are carried, ... [s]
+RESTING = 1.0  # ... and to find rest, in spite of the noise of encoders [s]
 CARRIED = 3.0  # a joint is carried if it sinks this many times slower than damping alone would allow
 RESOLUTION = 1e-3  # smallest speed that is distinguished from 0 [rad/s]
 UNSTABLE = -0.05  # stiffness per inertia below which gravity drives a joint away [1/s2]
+TINY = 1e-9  # momentum of a joint at rest [N m s]
 
 
 class GravityModel(Protocol):
@@ -47,11 +54,21 @@ class StopState:
     A: Array  # mass matrix [kg m2]
     driven: Array  # 1 for joints that get torque, 0 for others
     hertz: float  # measured rate of the states, 0 until it is known [Hz]
+    effort: Array  # largest torque [N m]
+    rate: Array  # largest rate of torque [N m/s]
     model: GravityModel
 
     def fastest_decay(self, gap: float) -> float:
-        """Largest decay rate [1/s] that is stable with a delay of DELAY and this gap between steps [s]."""
-        return min(RATE, MARGIN / (0.5 * max(1.0 / self.hertz if self.hertz else UNKNOWN, gap) + DELAY))
+        """Largest decay rate [1/s] that is stable with a delay of DELAY and this gap between steps [s].
+
+        Damping torque that changes faster than the stop rate would be late.
+        """
+        period = max(1.0 / self.hertz if self.hertz else PERIOD, gap)
+        decay = min(RATE, MARGIN / (0.5 * period + DELAY))
+        momentum = np.abs(self.A @ (self.driven * self.v))
+        momentum = np.minimum(momentum, self.effort / decay)  # the rest is beyond the effort limits
+        in_time = np.sqrt(self.rate / np.maximum(momentum, TINY))[self.driven > 0]
+        return min(decay, max(SLOWEST, float(in_time.min(initial=decay))))
 
     def damping(self, decay: float) -> Array:
         """-D v [N m], D = decay A, decay [1/s]: proportional to the inertia of each motion.
@@ -59,6 +76,20 @@ class StopState:
         Joints without torque are left out: braking a driven joint for their motion would move it.
         """
         return -decay * (self.A @ (self.driven * self.v))
+
+    def within_effort(self, torque: Array) -> Array:
+        """The torque [N m] within the effort limits; joints that are not limited accelerate as intended."""
+        limited = np.zeros(len(torque), dtype=bool)
+        for _ in range(len(torque)):  # the torque for the other joints may exceed further limits
+            excess = np.clip(torque, -self.effort, self.effort) - torque
+            new = (excess != 0) & (self.driven > 0)
+            if not new.any():
+                break
+            limited |= new
+            rows = np.flatnonzero(limited)
+            a = np.linalg.solve(self.A[np.ix_(rows, rows)], excess[rows])
+            torque = torque + self.A[:, rows] @ a
+        return torque
 
     def fall(self, carried: Mask | None = None) -> Array:
         """Joint accelerations [rad/s2] of the driven joints without support, reversed: A^-1 Q.
@@ -122,24 +153,32 @@ class SupportingStop(StopPolicy):
         self._gravity = torque  # of the last valid state [N m]
         self._blind = 0.0  # time without a valid state [s]
         self._gap = 0.0  # largest time between the steps with two states recently [s]
-        self._v: Array | None = None  # of the newest state, ...
-        self._state_at = begin  # ... and when it was first used [s]
+        self._measured: Array | None = None  # velocities of the newest state, ...
+        self._state_at = begin  # ... when it was first used [s] ...
+        self._v = np.zeros_like(torque)  # ... and the filtered velocities [rad/s]
         self._now = begin
 
     def torque(self, now: float, state: StopState | None) -> Array:
         elapsed, self._now = max(0.0, now - self._now), now
         self._gap = max(now - self._state_at, self._gap * (1.0 - min(1.0, elapsed / MEMORY)))
-        if state is not None and state.v is not self._v:
-            self._v, self._state_at = state.v, now
         if state is None:
             self._blind += elapsed
             self._support = max(0.0, self._support - elapsed / self.config.blind_time)
             # If states return before that, a robot that still moves is braked again.
             self.finished = self._blind >= self.config.blind_time and self._support == 0.0
             return self._support * self._gravity
+        self._filter(now, state.v)
         self._blind = 0.0
         self._gravity = state.gravity
-        return self._with_state(elapsed, state)
+        return self._with_state(elapsed, replace(state, v=self._v))
+
+    def _filter(self, now: float, v: Array) -> None:
+        """Filter the velocities of a new state [rad/s]; a state that is used again changes nothing."""
+        if v is self._measured:
+            return
+        share = 1.0 if self._measured is None else min(1.0, max(0.0, now - self._state_at) / FILTER)
+        self._v = self._v + share * (np.clip(v, -HIGHEST_SPEED, HIGHEST_SPEED) - self._v)
+        self._measured, self._state_at = v, now
 
     @abstractmethod
     def _with_state(self, elapsed: float, state: StopState) -> Array:
@@ -171,7 +210,8 @@ class Hold(SupportingStop):
     is_lasting = True
 
     def _with_state(self, elapsed: float, state: StopState) -> Array:
-        return self._support * state.gravity + state.damping(state.fastest_decay(self._gap))
+        decay = state.fastest_decay(self._gap)
+        return state.within_effort(self._support * state.gravity + state.damping(decay))
 
 
 @register
@@ -180,31 +220,51 @@ class Lower(SupportingStop):
 
     D normally lets the fastest point sink at SINK without support, so that robots with large rotors come down
     too. If a point is faster, D rises up to the largest stable value. If that is not enough, s stays above
-    1 - SINK decay / fall. At the end, damping continues until the robot is at rest in a stable pose.
+    1 - SINK decay / fall. Above FAST, s rises, and Q takes over what damping carries: a load that the model
+    does not know. At the end, damping continues until the robot is at rest in a stable pose.
     """
 
     name = 'lower'
 
     def __init__(self, config: StopConfig, begin: float, torque: Array) -> None:
         super().__init__(config, begin, torque)
+        self._load = np.zeros_like(torque)  # torque of an unknown load [N m]
         self._smooth_v = np.zeros_like(torque)
+        self._rest_v = np.zeros_like(torque)
         self._carried = np.zeros(len(torque), dtype=bool)
         self._resting = 0.0  # time at rest [s]
 
     def _with_state(self, elapsed: float, state: StopState) -> Array:
-        share = min(1.0, elapsed / SMOOTHING)
-        self._smooth_v += share * (state.driven * state.v - self._smooth_v)
+        for mean, time in ((self._smooth_v, SMOOTHING), (self._rest_v, RESTING)):
+            mean += min(1.0, elapsed / time) * (state.driven * state.v - mean)
         fall, speed = self._fall(state), state.speed()
         decay = self._decay(fall, speed, state.fastest_decay(self._gap))
-        floor = max(0.0, 1.0 - SINK * decay / fall) if fall > 0 else 0.0
-        floor *= min(1.0, max(0.0, speed / MOVING - 0.1))  # a robot that does not sink is carried
-        change = elapsed / RISE if speed > FAST else -elapsed / self.config.time
-        self._support = min(1.0, max(self._support + change, floor, 0.0))
+        damping = state.damping(decay)
+        self._change_support(elapsed, speed, self._floor(fall, speed, decay, state), damping)
+        self._load = np.clip(self._load, -state.effort, state.effort)
         self._carried = state.carried(decay, self._smooth_v) & (self._support == 0.0)
-        self.finished = self._support == 0.0 and self._is_at_rest(elapsed, state)
+        self.finished = self._support == 0.0 and self._is_at_rest(elapsed, decay, state)
         if self.finished:
             return np.zeros_like(state.gravity)
-        return self._support * state.gravity + state.damping(decay)
+        return state.within_effort(self._support * (state.gravity + self._load) + damping)
+
+    def _floor(self, fall: float, speed: float, decay: float, state: StopState) -> float:
+        """Smallest support with which the fastest point sinks at SINK; 0 for a robot that is carried."""
+        if fall == 0:
+            return 0.0
+        sinking = max(state.model.point_speed(self._smooth_v), speed - NOISE)
+        share = min(1.0, max(0.0, (sinking - STANDING) / (MOVING - STANDING)))
+        return share * max(0.0, 1.0 - SINK * decay / fall)
+
+    def _change_support(self, elapsed: float, speed: float, floor: float, damping: Array) -> None:
+        """Lower support, or raise it if the robot is too fast."""
+        if speed > FAST:
+            self._support += elapsed / RISE
+            self._load = self._load + LEARNING * elapsed * damping
+        else:
+            self._support -= elapsed / self.config.time
+            self._load = self._load * (1.0 - min(1.0, elapsed / self.config.time))
+        self._support = min(1.0, max(self._support, floor))
 
     def _fall(self, state: StopState) -> float:
         """Acceleration [m/s2] of the fastest point without support.
@@ -219,10 +279,10 @@ class Lower(SupportingStop):
         share = min(1.0, max(0.0, (speed - SINK) / (FAST - SINK)))
         return slowest + share * (fastest - slowest)
 
-    def _is_at_rest(self, elapsed: float, state: StopState) -> bool:
-        is_still = np.abs(self._smooth_v).max() < STILL
+    def _is_at_rest(self, elapsed: float, decay: float, state: StopState) -> bool:
+        is_still = np.abs(self._rest_v).max() < STILL
         self._resting = self._resting + elapsed if is_still else 0.0
-        return self._resting >= REST and state.is_stable(self._carried)
+        return self._resting >= REST and state.is_stable(state.carried(decay, self._rest_v))
 
 
 @register

@@ -9,7 +9,7 @@ from ..errors import KrangError
 from ..robot.model import Robot
 from ..safety.limits import Limits
 from .motions import JointMotion, smooth_step
-from .scenario import Criterion, Scenario, largest, push, rms
+from .scenario import Criterion, Scenario, follow, largest, push, rms
 
 HOLD, MOVE = 0.5, 2.0  # start of each part [s]
 HALF = 1.8  # duration of the motion there, and of the motion back [s]
@@ -32,7 +32,7 @@ def any_arm(robot: Robot) -> Scenario:
         ('friction', 'computed_torque'),
         end,
         [
-            (MOVE, lambda operator: operator.follow(motion.trajectory)),
+            follow(MOVE, motion.trajectory),
             push(pushed, frame, force, DURATION),
         ],
         [
@@ -51,6 +51,7 @@ def any_arm(robot: Robot) -> Scenario:
         ],
         controller={'gains.bandwidth': BANDWIDTH},
         simulator={'rate': RATE},
+        phases=[(0.0, 'hold'), (MOVE, 'move'), (pushed, 'push')],
     )
 
 

@@ -1,5 +1,6 @@
 """Runs a demonstration: simulator, controller and guard as processes, a scenario, a table, a plot."""
 
+import re
 import signal
 import sys
 from collections.abc import Iterable
@@ -55,7 +56,7 @@ def run_demo(options: DemoOptions) -> int:
         if skipped:
             print(f'{skipped} more in the whole scenario of {scenario.duration:g} s')
         print(f'{record.times[-1]:.1f} s simulated by {options.engine} in {monotonic() - start:.0f} s')
-        _write_files(robot, scenario, record, messages, options)
+        _write_files(robot, scenario, record, results, messages, options)
     return 0 if all(result.passed for result in results) else 1
 
 
@@ -79,6 +80,7 @@ def _play(robot: Robot, scenario: Scenario, options: DemoOptions) -> tuple[DemoR
     shared = {'robot': options.robot, 'stop.policy': 'zero', **scenario.shared}
     controller = {
         'terms': list(scenario.terms), 'auto_enable': True, 'publish_terms': True, 'use_sim_time': True,
+        'guard': 'torque_guard', 'flight_recorder': '',
     }  # fmt: skip
     simulator = {'engine': options.engine, 'publish_clock': True}
     with Processes() as processes:
@@ -90,22 +92,30 @@ def _play(robot: Robot, scenario: Scenario, options: DemoOptions) -> tuple[DemoR
         if options.bag is not None:
             operator.record_inputs()
         try:
-            operator.wait_for_robot()
-            operator.activate_controller()
+            print('starting simulator, controller and guard', file=sys.stderr, flush=True)
+            operator.start()
             scenario.play(operator, duration, _Progress(duration))
             return record_of(robot, scenario.terms, operator), list(operator.messages())
-        except KrangError:
-            print(processes.log('torque_controller'), end='', file=sys.stderr)
-            raise
+        except KrangError as error:
+            log = Path(_picture(robot, options)).with_suffix('.log')
+            processes.write_logs(log)
+            waiting = re.findall(r'waiting to enable: .*', processes.log('torque_controller'))
+            why = f' ({waiting[-1]})' if waiting and not operator.now else ''
+            raise KrangError(f'{error}{why}; the log of the nodes is {log}') from None
         finally:
             operator.close()
 
 
 def _write_files(
-    robot: Robot, scenario: Scenario, record: DemoRecord, messages: Iterable[Message], options: DemoOptions
+    robot: Robot,
+    scenario: Scenario,
+    record: DemoRecord,
+    results: list[Result],
+    messages: Iterable[Message],
+    options: DemoOptions,
 ) -> None:
-    picture = options.picture or f'krang_demo_{robot.name}.png'
-    paint(robot, record, scenario.error(record), picture)
+    picture = _picture(robot, options)
+    paint(robot, scenario, record, results, picture)
     print(f'picture: {picture}')
     if options.animation is not None:
         print('writing the animation', file=sys.stderr, flush=True)
@@ -114,6 +124,10 @@ def _write_files(
     if options.bag is not None:
         _write_bag(options.bag, messages)
         print(f'bag: {options.bag}')
+
+
+def _picture(robot: Robot, options: DemoOptions) -> str:
+    return options.picture or f'krang_demo_{robot.name}.png'
 
 
 class _Progress:

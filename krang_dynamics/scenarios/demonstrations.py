@@ -9,7 +9,7 @@ from ..robot.model import Robot
 from .any_arm import any_arm
 from .demo_record import DemoRecord
 from .motions import JointMotion, figure_of_eight, krang_at_full_speed, smooth_step
-from .scenario import Criterion, Event, Scenario, largest, push, rms
+from .scenario import Criterion, Event, Scenario, follow, largest, push, rms
 
 if TYPE_CHECKING:  # it needs ROS
     from ..nodes.robot_operator import RobotOperator
@@ -73,7 +73,7 @@ def krang(robot: Robot) -> Scenario:
         ('gravity', 'friction', 'computed_torque', 'wrench', 'observer'),
         end,
         [
-            (MOVE, lambda operator: operator.follow(motion.trajectory)),
+            follow(MOVE, motion.trajectory),
             push(PUSH, 'left_hand', (0, 0, -20.0), 0.6),
             (LEAN, lean),
         ],
@@ -87,6 +87,7 @@ def krang(robot: Robot) -> Scenario:
         },
         simulator={'rate': RATE},
         shared={'wheels_locked': True},
+        phases=[(0.0, 'hold'), (MOVE, 'move'), (PUSH, 'push'), (LEAN, 'lean')],
     )
 
 
@@ -118,7 +119,7 @@ PUSHES = [((0, -150), 3.0, 4.0), ((200, 0), 8.0, 9.0), ((-350, 0), 11.0, 12.0)]
 def otbot(robot: Robot) -> Scenario:
     """The figure of eight, with three pushes."""
     eight, start = figure_of_eight(), 0.5
-    events: list[Event] = [(start, lambda operator: operator.follow(eight.trajectory))]
+    events: list[Event] = [follow(start, eight.trajectory)]
     for force, begin, end in PUSHES:
         events.append(push(start + begin, 'platform', (*force, 0.0), end - begin))
 
@@ -141,6 +142,10 @@ def otbot(robot: Robot) -> Scenario:
         events,
         criteria,
         simulator={'rate': RATE},
+        phases=[
+            (start, 'eight'),
+            *((start + begin, f'{np.hypot(*force):.0f} N') for force, begin, _ in PUSHES),
+        ],
         error=lambda record: followed * record.error,
     )
 
@@ -170,6 +175,7 @@ def pendubot(robot: Robot) -> Scenario:
         ],
         controller={'ramp_time': 0.0},
         simulator={'start': [0.0, np.pi]},
+        phases=[(0.0, 'swing up'), (tap, 'tap')],
         error=lambda record: _wrapped(-record.q),
     )
 
@@ -194,13 +200,14 @@ def arm(robot: Robot) -> Scenario:
     return Scenario(
         ('friction', 'computed_torque'),
         end + 0.5,
-        [(start, lambda operator: operator.follow(motion.trajectory))],
+        [follow(start, motion.trajectory)],
         [
             Criterion(
                 'hold: drift', lambda r: largest(r.between(0.5, start).q - robot.home), 1e-3, 'rad', start
             ),
             Criterion('move: worst joint, RMS', lambda r: rms(r.between(start, end).error), 1e-3, 'rad', end),
         ],
+        phases=[(0.0, 'hold'), (start, 'move')],
     )
 
 

@@ -44,7 +44,8 @@ def signals_as(handler: Any) -> Iterator[None]:
 class Processes:
     """A context that starts nodes, and ends them in the order of their start."""
 
-    def __init__(self) -> None:
+    def __init__(self, is_logged: bool = True) -> None:
+        self._is_logged = is_logged  # whether the output of the nodes goes to files
         self._folder = TemporaryDirectory(prefix='krang_')
         self._running: list[tuple[str, subprocess.Popen[bytes]]] = []
 
@@ -58,7 +59,7 @@ class Processes:
             self._folder.cleanup()
 
     def start(self, node: str, parameters: Mapping[str, Any], *arguments: str) -> None:
-        """Start krang_dynamics.nodes.<node> with ROS parameters and arguments; its output goes to a log."""
+        """Start krang_dynamics.nodes.<node> with ROS parameters and arguments."""
         file = Path(self._folder.name) / f'{node}.yaml'
         values = {name: _plain(value) for name, value in parameters.items()}
         file.write_text(yaml.safe_dump({'/**': {'ros__parameters': values}}), encoding='utf-8')
@@ -66,8 +67,8 @@ class Processes:
         with self._log(node).open('wb') as log:
             process = subprocess.Popen(
                 [*child, '--ros-args', '--params-file', str(file), *arguments],
-                stdout=log,
-                stderr=subprocess.STDOUT,
+                stdout=log if self._is_logged else None,
+                stderr=subprocess.STDOUT if self._is_logged else None,
                 start_new_session=True,  # ^C reaches this process alone, which ends the nodes in order
             )
         self._running.append((node, process))
@@ -76,9 +77,14 @@ class Processes:
         """The first node that has ended, with the last line of its log; None while all run."""
         for node, process in self._running:
             if process.poll() is not None:
-                lines = self.log(node).strip().splitlines() or ['no output']
+                lines = self.log(node).strip().splitlines() or ['see its output']
                 return f'{node} ended with status {process.returncode}: {lines[-1]}'
         return None
+
+    def write_logs(self, file: Path) -> None:
+        """Write the output of all nodes to a file."""
+        parts = [f'# {node}\n{self.log(node)}' for node, _ in self._running]
+        file.write_text('\n'.join(parts), encoding='utf-8')
 
     def log(self, node: str) -> str:
         """The output of a node so far."""

@@ -1,18 +1,20 @@
 """A scenario: timed events on a running robot, and criteria for the result."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..arrays import Array
+from ..control.reference.trajectory import JointTrajectory
 from .demo_record import DemoRecord
 
 if TYPE_CHECKING:  # it needs ROS
     from ..nodes.robot_operator import RobotOperator
 
 END_TOLERANCE = 0.1  # by which a record may miss the end of a part [s]
+LEAD = 0.4  # by which references and pushes are sent ahead, so that a busy machine does not delay them [s]
 
 Event = tuple[float, Callable[['RobotOperator'], None]]  # simulated time since the start [s], action
 
@@ -53,6 +55,7 @@ class Scenario:
     controller: dict[str, Any] = field(default_factory=dict)  # parameters of one node
     simulator: dict[str, Any] = field(default_factory=dict)
     shared: dict[str, Any] = field(default_factory=dict)  # parameters of these two and of the guard
+    phases: Sequence[tuple[float, str]] = ()  # start [s] and name, for the picture
     # Control error of each joint [rad, m], NaN where a joint is not controlled.
     error: Callable[[DemoRecord], Array] = lambda record: record.error
 
@@ -71,9 +74,15 @@ class Scenario:
             progress(operator.now)
 
 
+def follow(time: float, trajectory: JointTrajectory) -> Event:
+    """A trajectory that starts at a time [s]."""
+    return time - LEAD, lambda operator: operator.follow(trajectory, time)
+
+
 def push(time: float, frame: str, force: tuple[float, float, float], duration: float) -> Event:
     """A force [N] in world axes at a time [s], for a duration [s]."""
-    return time, lambda operator: operator.push(frame, np.array([*force, 0, 0, 0.0]), duration)
+    wrench = np.array([*force, 0, 0, 0.0])
+    return time - LEAD, lambda operator: operator.push(frame, wrench, duration, time)
 
 
 def largest(deviation: Array) -> float:

@@ -49,17 +49,18 @@ class Measurement:
 
 @dataclass
 class SensorModel:
-    """From the true state to the measured one; random numbers are the same in every run."""
+    """From the true state to the measured one; random numbers depend on the seed alone."""
 
     robot: Robot
     faults: Faults = field(default_factory=Faults)
+    seed: int = 0
 
     def __post_init__(self) -> None:
         self.restart()
 
     def restart(self) -> None:
         """Return to the initial state: no delayed measurements, the same random numbers again."""
-        self._random = np.random.default_rng(0)
+        self._random = np.random.default_rng(self.seed)
         self._delayed: deque[Measurement] = deque()
         self._frozen: dict[str, tuple[float, float]] = {}
 

@@ -7,17 +7,31 @@ from ..arrays import Array
 from ..robot.model import Robot
 from .plant import Plant, rk4_step
 
+HARDEST = 60.0  # natural frequency of an end stop and the inertia of its joint [rad/s] ...
+HARDNESS = 0.25  # ... times the timestep, at most
 BLOCK_PIVOTS = 20  # attempts that correct all wrong guesses at once, which is fast but may cycle
 MAX_PIVOTS = 10_000  # far more than needed: rounding must not hang a simulation
 
 
 class PinocchioPlant(Plant):
-    """A a + C v + Q + Gamma_f + J^T lambda = E u + J_frame^T f, J v = 0; joints have no end stops."""
+    """A a + C v + Q + Gamma_f + J^T lambda = E u + J_frame^T f, J v = 0.
+
+    `end_stops` are the lowest and highest position of every joint [rad, m]; without them joints have none.
+    """
 
     name = 'pinocchio'
 
-    def __init__(self, robot: Robot, friction: bool = True, timestep: float = 1e-3) -> None:
+    def __init__(
+        self,
+        robot: Robot,
+        friction: bool = True,
+        timestep: float = 1e-3,
+        end_stops: tuple[Array, Array] | None = None,
+    ) -> None:
         super().__init__(robot, friction, timestep)
+        self._end_stops = end_stops
+        inertia, rate = np.diag(robot.mass_matrix(robot.home)), min(HARDEST, HARDNESS / timestep)
+        self._stop_stiffness, self._stop_damping = rate**2 * inertia, 2 * rate * inertia
         same_joints = tuple(robot.model.names)[1:] == robot.joint_names
         self._solve = self._articulated if same_joints and not robot.config.rolling else self._saddle
         self._data = robot.model.createData()
@@ -39,9 +53,21 @@ class PinocchioPlant(Plant):
 
     def _acceleration(self, q: Array, v: Array, force: Array) -> Array:
         force = force - self._drag(v)
+        if self._end_stops is not None:
+            force += self._stop_torque(q, v, *self._end_stops)
         if self._pushes:
             force += self.robot.wrench_to_torque(q, self._pushes)
         return self._solve(q, v, force)
+
+    def _stop_torque(self, q: Array, v: Array, lower: Array, upper: Array) -> Array:
+        """Torque of the end stops [N m]: critically damped springs that push and never pull."""
+        outside = np.minimum(q - lower, 0.0) + np.maximum(q - upper, 0.0)
+        rows = outside.nonzero()[0]
+        if rows.size:
+            depth = outside[rows]
+            torque = -self._stop_stiffness[rows] * depth - self._stop_damping[rows] * v[rows]
+            outside[rows] = np.where(torque * depth < 0, torque, 0.0)
+        return outside
 
     def _articulated(self, q: Array, v: Array, force: Array) -> Array:
         return np.asarray(pin.aba(self.robot.model, self._data, q, v, force))

@@ -63,7 +63,7 @@ class SimulatedRobot:
         self._command = self._holding(robot.home)  # the last one, which the drivers hold
         self._shares = {a.name: (robot.joint_names.index(a.joint), a.share) for a in robot.config.actuators}
         self._driven = [robot.joint_names.index(name) for name in robot.actuated_joint_names]
-        self._push: tuple[str, Array, float] | None = None  # frame, wrench, and when it ends [s]
+        self._push: tuple[str, Array, float, float] | None = None  # frame, wrench, begin and end [s]
         self._wall: Wall | None = None
         self._touched: set[str] = set()  # frames with a wrench in the last step
         self.is_held = False  # by brakes, which prevent all motion
@@ -112,11 +112,15 @@ class SimulatedRobot:
         self._command = array('command', command, (len(self.drivers.names),)).copy()
         self.is_held = False
 
-    def push(self, frame: str, wrench: Array, duration: float = inf) -> None:
-        """Apply (force [N], moment [N m]) to a frame, world axes, for a time [s]; replaces the last push."""
+    def push(self, frame: str, wrench: Array, duration: float = inf, start: float = 0.0) -> None:
+        """Apply (force [N], moment [N m]) to a frame, world axes, for a time [s]; replaces the last push.
+
+        It begins at the simulated time `start` [s], at once if that is over.
+        """
         if frame not in self._plant.frames:
             raise UnknownNameError('frame', frame, self._plant.frames)
-        self._push = (frame, array('wrench', wrench, (6,)).copy(), self.time + duration)
+        begin = max(self.time, start)
+        self._push = (frame, array('wrench', wrench, (6,)).copy(), begin, begin + duration)
 
     def end_push(self) -> None:
         """End the present push."""
@@ -155,7 +159,7 @@ class SimulatedRobot:
             self._plant.push(frame, self.external_wrench(frame))
         self._touched = touched
         self._plant.step(self.effort()[self._driven], self.period)
-        if self._push is not None and self._push[2] <= self.time + 1e-9:
+        if self._push is not None and self._push[3] <= self.time + 1e-9:
             self._push = None
 
     def effort(self) -> Array:
@@ -170,7 +174,7 @@ class SimulatedRobot:
     def external_wrench(self, frame: str) -> Array:
         """(force [N], moment [N m]) of push and wall at a frame's origin, world axes."""
         wrench = np.zeros(6)
-        if self._push is not None and self._push[0] == frame:
+        if self._push is not None and self._push[0] == frame and self._push[2] <= self.time + 1e-9:
             wrench += self._push[1]
         if self._wall is not None and self._wall.frame == frame:
             wrench += self._wall.wrench(self.robot, self._plant.q, self._plant.v)

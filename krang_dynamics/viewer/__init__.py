@@ -1,1 +1,1 @@
-"""Pictures and animations of robots. Importing this needs no matplotlib."""
+"""The web page, pictures and animations of robots. Importing this needs neither matplotlib nor viser."""

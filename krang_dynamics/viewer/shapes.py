@@ -1,5 +1,6 @@
 """The visual boxes, cylinders and spheres of a URDF, as points."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import product
 from xml.etree.ElementTree import Element
@@ -14,6 +15,8 @@ from ..robot.urdf_editing import UrdfDocument
 GREY = (0.6, 0.6, 0.65)  # of a shape without a material
 ROUND = 20  # points of a circle
 
+Colour = tuple[float, ...]  # red, green, blue from 0 to 1
+
 
 @dataclass(frozen=True)
 class Shape:
@@ -27,18 +30,32 @@ class Shape:
 def shapes(robot: Robot) -> list[Shape]:
     """The visual shapes of all links, except meshes."""
     document = UrdfDocument(robot.urdf.text).robot
-    colours = {m.get('name', ''): _colour(m) for m in document.iterfind('material')}
-    found = []
+    known, found = materials(document), []
     for link in document.iterfind('link'):
         for visual in link.iterfind('visual'):
             corners = _corners(visual.find('geometry'))
             if corners is None:
                 continue
-            material = visual.find('material')
-            colour = None if material is None else _colour(material) or colours.get(material.get('name', ''))
-            corners = corners @ _rotation(visual).T + _vector(visual, 'xyz')
-            found.append(Shape(link.get('name', ''), corners, colour or GREY))
+            rotation, place = pose_of(visual)
+            corners = corners @ rotation.T + place
+            found.append(Shape(link.get('name', ''), corners, material_of(visual, known) or GREY))
     return found
+
+
+def materials(document: Element) -> dict[str, Colour | None]:
+    """Colours of the materials that a URDF defines for all links."""
+    return {material.get('name', ''): _colour(material) for material in document.iterfind('material')}
+
+
+def material_of(visual: Element, known: Mapping[str, Colour | None]) -> Colour | None:
+    """The colour of a <visual>; None without a material."""
+    material = visual.find('material')
+    return None if material is None else _colour(material) or known.get(material.get('name', ''))
+
+
+def pose_of(visual: Element) -> tuple[Array, Array]:
+    """Rotation and place [m] of a <visual> in its link's axes."""
+    return np.asarray(pin.rpy.rpyToMatrix(_vector(visual, 'rpy'))), _vector(visual, 'xyz')
 
 
 def circle(radius: float, axis: Array) -> Array:
@@ -66,7 +83,7 @@ def _corners(geometry: Element | None) -> Array | None:
     return None
 
 
-def _colour(material: Element) -> tuple[float, ...] | None:
+def _colour(material: Element) -> Colour | None:
     colour = material.find('color')
     return None if colour is None else tuple(float(word) for word in colour.get('rgba', '').split()[:3])
 
@@ -76,7 +93,3 @@ def _vector(visual: Element, key: str) -> Array:
     return np.array(
         [float(word) for word in ('0 0 0' if origin is None else origin.get(key, '0 0 0')).split()]
     )
-
-
-def _rotation(visual: Element) -> Array:
-    return np.asarray(pin.rpy.rpyToMatrix(_vector(visual, 'rpy')))

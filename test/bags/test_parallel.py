@@ -14,6 +14,7 @@ from krang_dynamics.bags.validation.validation import validate
 pytest.importorskip('rosbags', reason='rosbags is not installed')
 
 
+@pytest.mark.slow
 def test_the_result_does_not_depend_on_the_number_of_processes(tmp_path, monkeypatch):
     robot = kd.load_robot('planar_2r')
     path = record_model(tmp_path / 'bag', robot, noise=0.1)

@@ -44,12 +44,12 @@ class Demo:
         return self.process.returncode, out, errors
 
     def running(self):
-        """Command lines of all running processes with the mark."""
-        found = []
+        """Command lines of all running processes with the mark, by process id."""
+        found = {}
         for folder in Path('/proc').glob('[0-9]*'):
             try:
                 if self.mark.encode() in (folder / 'environ').read_bytes().split(b'\0'):
-                    found.append((folder / 'cmdline').read_bytes().replace(b'\0', b' ').decode())
+                    found[int(folder.name)] = (folder / 'cmdline').read_bytes().replace(b'\0', b' ').decode()
             except OSError:
                 continue  # it has ended, or belongs to another user
         return found
@@ -57,9 +57,10 @@ class Demo:
     def until_it_plays(self):
         """Wait until all nodes run and simulated time is shown."""
         deadline = time.monotonic() + LONGEST
-        while not all(any(node in line for line in self.running()) for node in NODES):
+        while not all(any(node in line for line in self.running().values()) for node in NODES):
             assert time.monotonic() < deadline, self.running()
             time.sleep(0.1)
+        assert self.process.stderr.readline().startswith('starting')
         assert self.process.stderr.readline().startswith('simulated')
 
     def until_nothing_runs(self, timeout):
@@ -86,7 +87,7 @@ def demo(tmp_path):
         each.process.stderr.close()
 
 
-@pytest.mark.processes
+@pytest.mark.slow
 def test_it_overwrites_files_only_by_force_and_leaves_no_process(demo, tmp_path, monkeypatch, capsys):
     from krang_dynamics.bags.io.reader import Bag
 
@@ -110,7 +111,7 @@ def test_it_overwrites_files_only_by_force_and_leaves_no_process(demo, tmp_path,
     assert bag.damage == []
     topics = {'/simulator/truth', '/torque_controller/torques', '/joint_states', '/clock', '/effort_commands'}
     assert topics <= set(bag.topics)
-    assert played.running() == []
+    assert not played.running()
 
     monkeypatch.chdir(tmp_path)
     assert main(['replay', 'bag']) == 0
@@ -125,7 +126,7 @@ def test_it_overwrites_files_only_by_force_and_leaves_no_process(demo, tmp_path,
     assert capsys.readouterr().err == 'krang: bag exists already; choose another name, or add --force\n'
 
 
-@pytest.mark.processes
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ('number', 'prefix'),
     [(signal.SIGINT, ('sh', '-c', 'trap "" INT; exec "$0" "$@"')), (signal.SIGTERM, ())],
@@ -139,10 +140,24 @@ def test_a_signal_ends_it_cleanly(demo, number, prefix):
     assert status == 130
     assert errors.endswith('krang: stopped\n')
     assert 'Traceback' not in errors
-    assert interrupted.running() == []
+    assert not interrupted.running()
 
 
 @pytest.mark.processes
+def test_a_failure_is_one_line_and_the_log_a_file(demo, tmp_path):
+    broken = demo('planar_2r', '--engine', 'pinocchio', '--duration', '1000')
+    broken.until_it_plays()
+    (simulator,) = (pid for pid, line in broken.running().items() if 'processes simulator' in line)
+    os.kill(simulator, signal.SIGKILL)
+    status, _, errors = broken.end(END)
+    assert status == 2
+    reason = errors.splitlines()[-1]
+    assert reason.startswith('krang: simulator ended with status -9')
+    assert reason.endswith('the log of the nodes is krang_demo_planar_2r.log')
+    assert '[torque_controller]: ramping' in (tmp_path / 'krang_demo_planar_2r.log').read_text()
+
+
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != 'linux', reason='PR_SET_PDEATHSIG is a feature of Linux')
 def test_its_nodes_end_when_it_is_killed(demo):
     killed = demo('planar_2r', '--engine', 'pinocchio', '--duration', '1000')

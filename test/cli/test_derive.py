@@ -12,6 +12,7 @@ pytest.importorskip('casadi', reason='casadi is not installed; pip install casad
 pytest.importorskip('sympy', reason='sympy is not installed; pip install casadi sympy')
 
 
+@pytest.mark.slow
 def test_check_prints_the_largest_difference_per_matrix(capsys):
     assert main(['derive', 'krang', '--check']) == 0
     out, progress = capsys.readouterr()
@@ -21,6 +22,7 @@ def test_check_prints_the_largest_difference_per_matrix(capsys):
     assert 'mass matrix A' in progress
 
 
+@pytest.mark.slow
 def test_a_large_robot_prints_its_structure(capsys):
     assert main(['derive', 'krang']) == 0
     out = capsys.readouterr().out
@@ -28,11 +30,13 @@ def test_a_large_robot_prints_its_structure(capsys):
     assert '   left_1 x x x x x x x x x x . . . . . . .' in out
 
 
+@pytest.mark.slow
 def test_a_urdf_derives_with_its_own_numbers(capsys):
     assert main(['derive', kd.load_robot('planar_2r').urdf.source]) == 0
     assert 'A[1,1] = 2.5 + 1.2 cos(q_joint_2)' in capsys.readouterr().out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('original', ['planar_2r', 'otbot', 'pendubot'])
 def test_a_new_shipped_robot_needs_only_its_two_data_files(original, tmp_path, monkeypatch, capsys):
     """A robot without symbolic equations is derived from its URDF."""
@@ -50,6 +54,7 @@ def test_a_new_shipped_robot_needs_only_its_two_data_files(original, tmp_path, m
     assert 'DIFFERS' not in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_files_are_written_once_and_again_only_by_force(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     command = ['derive', 'pendubot', '--python', 'm.py', '--c', 'm.c', '--latex', 'm.tex']

@@ -308,6 +308,7 @@ def test_the_values_in_force_are_those_given(planar):
         'stop.blind_time': 0.5,
         'stream.velocity': [5.0, 5.0],
         'stream.acceleration': [10.0, 10.0],
+        'stream.jerk': [200.0, 200.0],
         'command_joints': ['joint_1', 'joint_2'],
         'command_unit': 'torque',
     }

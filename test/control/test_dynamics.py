@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from harness import robot_named
-from tools import states
+from tools import ROD, states
 
 import krang_dynamics as kd
 from krang_dynamics.control.dynamics import Dynamics
@@ -35,3 +35,21 @@ def test_gravity_can_be_turned_without_touching_the_robot():
     expected = robot.with_gravity(tilted).gravity_torque(robot.home)
     np.testing.assert_allclose(dynamics.gravity, expected, rtol=1e-12)
     assert not np.allclose(dynamics.gravity, robot.gravity_torque(robot.home))
+
+
+def test_the_fastest_point_is_the_far_end_of_a_link_without_a_frame_there():
+    """A uniform rod of 0.8 m whose only frame is at its joint."""
+    robot = kd.load_robot(ROD)
+    dynamics = Dynamics(robot)
+    dynamics.update(np.array([0.4]), np.zeros(1))
+    assert dynamics.point_speed(np.array([-2.0])) == pytest.approx(1.6)
+
+
+@pytest.mark.parametrize('name', ['planar_2r', 'krang'])
+def test_no_frame_is_faster_than_the_fastest_point(name):
+    robot = robot_named(name)
+    dynamics = Dynamics(robot)
+    for q, v in zip(*states(5, robot.nv, parts=2), strict=True):
+        dynamics.update(q, v)
+        frames = [np.linalg.norm(robot.jacobian(q, frame)[:3] @ v) for frame in robot.frames]
+        assert dynamics.point_speed(v) >= max(frames) - 1e-9

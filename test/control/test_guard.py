@@ -841,6 +841,18 @@ def test_a_reason_not_to_relay_is_known_to_the_controller():
     assert line.guard.obstacle(line.time) == 'the guard is ending'
 
 
+def test_a_guard_without_states_or_clock_is_not_ready():
+    line = Line()
+    guard = line.guard
+    assert guard.obstacle(0.0) == 'no joint states yet'
+    guard.step(GuardInputs(1.0, 0.0))
+    assert '/clock' in guard.obstacle(1.0)
+    guard.step(GuardInputs(1.0, 1.0))
+    assert guard.obstacle(1.0).endswith('was never received')
+    line.step()
+    assert guard.obstacle(line.time) == ''
+
+
 # -- how it stops --------------------------------------------------------------------------------------
 
 
@@ -1100,6 +1112,7 @@ class Guarded(Harness):
 LOW = np.array([-1.2, -0.3])  # a pose from which a stop is short [rad]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('steps', [120, pytest.param(10_000, marks=pytest.mark.long)])
 def test_a_real_controller_is_never_tripped(steps):
     """Enable, ramp, motion, limits lowered and raised, stops, faults and enabling again."""
@@ -1144,6 +1157,7 @@ def test_a_real_controller_is_never_tripped(steps):
     assert loop.passed.mode is Mode.ACTIVE
 
 
+@pytest.mark.slow
 def test_a_real_controller_in_volts_is_never_tripped():
     robot = robot_named('pendubot')
     plant = PinocchioPlant(robot)
@@ -1174,6 +1188,7 @@ def test_a_real_controller_of_seventeen_joints_is_never_tripped():
     assert loop.guard.is_relaying
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('v', [(0.0, 0.0), (-0.5, 0.5)], ids=['at rest', 'moving'])
 def test_a_take_over_lowers_the_arm_slowly(v):
     robot = robot_named('planar_2r')
@@ -1544,6 +1559,7 @@ def campaign(name, policy, scenes, throw=0):
     return monitor
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(('name', 'policy', 'scenes'), CAMPAIGN)
 def test_the_promises_hold_at_the_guards_output_for_any_input(name, policy, scenes, monkeypatch):
     if name == 'pendubot':  # so that volts mean a narrow range of torque

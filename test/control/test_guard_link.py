@@ -5,12 +5,13 @@ from harness import Harness
 
 from krang_dynamics.control.guard_link import LONGEST, GuardLink, heartbeat
 
-NOW = 100.0  # [s]
+NOW = 100.0  # steady [s]
+SIMULATED = 5.0  # simulated time of the heartbeat [s]
 
 
 def link(mode='idle', obstacle='', age=0.0):
     guard = GuardLink('torque_guard')
-    guard.take(heartbeat(mode, obstacle), NOW - age)
+    guard.take(heartbeat(mode, obstacle), NOW - age, SIMULATED)
     return guard
 
 
@@ -27,6 +28,13 @@ def test_a_live_guard_is_no_problem(mode):
 def test_a_guard_that_is_gone_is_noticed_within_half_a_second():
     assert LONGEST <= 0.45
     assert "no heartbeat of 'torque_guard' for 0.41 s" in link(age=0.41).problem(NOW)
+
+
+def test_in_simulated_time_a_guard_is_gone_only_by_both_clocks():
+    guard = link(age=3.0)  # of a busy machine
+    assert guard.problem(NOW, SIMULATED + 0.3) == ''
+    assert 'for 0.50 s' in guard.problem(NOW, SIMULATED + 0.5)
+    assert link(age=0.3).problem(NOW, SIMULATED + 9.0) == ''  # a simulation faster than real time
 
 
 def test_the_reason_of_the_guard_is_passed_on():
@@ -59,13 +67,20 @@ def test_a_stop_that_has_begun_does_not_become_a_fault():
     assert harness.fault is None
 
 
-def test_auto_enable_waits_for_the_guard():
+@pytest.mark.parametrize(
+    ('missing', 'present'), [({'guard_problem': 'no heartbeat'}, {'guard_problem': ''}),
+                             ({'is_received': False}, {'is_received': True})]
+)  # fmt: skip
+def test_auto_enable_waits_for_the_guard_and_for_a_subscriber(missing, present):
     harness = Harness(auto_enable=True)
-    harness.session.guard_problem = 'no heartbeat'
+    vars(harness.session).update(missing)
     harness.run(0.2)
     assert harness.session.watch(harness.time + 0.02, harness.clock + 0.02).refused == []
     assert harness.session.is_enable_pending
-    harness.session.guard_problem = ''
+    vars(harness.session).update(present)
+    assert harness.session.missing(0.0) == 'no /clock'
+    harness.session.watch(harness.time + 0.03, 0.0)
+    assert harness.session.is_enable_pending
     harness.step()
     harness.session.watch(harness.time + 1e-3, harness.clock + 1e-3)
     assert harness.safety.is_driving

@@ -46,10 +46,11 @@ def test_an_empty_queue_gives_a_step_nothing(queue):
     assert received == 0
 
 
-def test_the_newest_heartbeat_is_given_once(queue):
-    for value in (True, False, True):
+@pytest.mark.parametrize(('values', 'given'), [((True, True), True), ((True, False, True), False)])
+def test_heartbeats_are_given_once_and_a_false_one_is_not_lost(queue, values, given):
+    for value in values:
         queue.take_deadman(message(value))
-    assert taken(queue)[0].deadman is True
+    assert taken(queue)[0].deadman is given
     assert taken(queue)[0].deadman is None
 
 

@@ -15,6 +15,7 @@ from krang_dynamics.control.sensors import ImuSample, OdomSample
 from krang_dynamics.control.settings import Settings
 from krang_dynamics.errors import InputError
 from krang_dynamics.safety.joint_buffer import JointSamples
+from krang_dynamics.safety.limits import Limits
 from krang_dynamics.safety.modes import Mode
 
 PLANAR = robot_named('planar_2r')
@@ -160,7 +161,10 @@ def test_stamps_increase_by_the_time_between_two_states():
 @pytest.mark.parametrize('by_hardware', [False, True])
 def test_the_stop_state_is_that_of_the_state_and_of_driven_joints(by_hardware):
     robot, state = robot_state(hardware_compensates_gravity=by_hardware)
-    stop = state.stop_state()
+    limits = Limits.of(robot)
+    stop = state.stop_state(limits)
+    assert stop.effort is limits.effort
+    assert stop.rate is limits.stop_rate
     gravity = robot.gravity_torque(robot.home)
     np.testing.assert_allclose(stop.gravity, 0 * gravity if by_hardware else gravity, rtol=1e-12)
     np.testing.assert_allclose(stop.A, robot.mass_matrix(robot.home), rtol=1e-12)

@@ -25,6 +25,7 @@ def arguments(numeric, name):
     return [random.uniform(-1, 1, function.size1_in(i)) for i in range(function.n_in())]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('robot', ROBOTS)
 def test_the_generated_module_gives_the_same_numbers_with_numpy_only(robot, tmp_path):
     numeric = ROBOTS[robot]()

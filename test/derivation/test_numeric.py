@@ -11,6 +11,7 @@ import krang_dynamics as kd
 from krang_dynamics.cli import robot_equations as derive
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('name', kd.robots())
 def test_shipped_robots_agree_with_pinocchio(name):
     robot = kd.load_robot(name)

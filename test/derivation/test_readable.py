@@ -36,6 +36,7 @@ EXPECTED = {
 }
 
 
+@pytest.mark.slow
 def test_equations_print_as_in_the_source(printed):
     name, lines = printed
     for line in EXPECTED[name]:

@@ -20,6 +20,7 @@ def test_it_declares_its_arguments_with_defaults_and_descriptions():
         'headless': 'false',
         'guard': 'true',
         'auto_activate': 'true',
+        'enclave': '',
     }
 
 

@@ -8,6 +8,7 @@ import time
 
 import numpy as np
 import pytest
+import yaml
 from launching import PATIENCE, ROOT, Launch, Loaded, defaults, launch_file, needs_launch, told
 from lifecycle_msgs.srv import GetState
 from nodes.fake_robot import FakeRobot
@@ -50,6 +51,7 @@ def test_hardware_declares_its_arguments_with_defaults_and_descriptions():
         'guard': 'true',
         'use_sim_time': 'false',
         'log_level': 'info',
+        'enclave': '',
     }
 
 
@@ -95,6 +97,21 @@ def test_the_guard_can_be_left_out(ros, no):
     nodes = load(guard=no)
     assert list(nodes) == ['/torque_controller']
     assert told(ros, nodes['/torque_controller'].words).get_parameter_or('guard').value in (None, '')
+
+
+@needs_launch
+def test_the_file_of_the_bring_up_configures_controller_and_guard(ros, tmp_path):
+    page = (ROOT / 'docs' / 'bring-up.md').read_text()
+    (text,) = re.findall(r'```yaml\n(.*?)```', page, flags=re.DOTALL)
+    file = tmp_path / 'one_joint.yaml'
+    file.write_text(text)
+    (command,) = re.findall(r'hardware.launch.py (params_file:=.*)', page)
+    arguments = dict(word.split(':=') for word in command.split())
+    nodes = load(**{**arguments, 'params_file': str(file)})
+    for name in ('/torque_controller', '/torque_guard'):
+        told_values = parameters(told(ros, nodes[name].words))
+        for parameter, value in yaml.safe_load(text)['/**']['ros__parameters'].items():
+            assert told_values[parameter] == value
 
 
 @needs_launch
@@ -175,6 +192,13 @@ def test_launch_waits_longer_than_the_longest_stop():
 def test_the_log_level_reaches_both_nodes():
     for action in load(log_level='debug').values():
         assert action.words[action.words.index('--log-level') + 1] == 'debug'
+
+
+@needs_launch
+def test_every_node_gets_its_enclave():
+    for name, action in load(enclave='/lab').items():
+        assert action.words[action.words.index('--enclave') + 1] == f'/lab{name}'
+    assert all('--enclave' not in action.words for action in load().values())
 
 
 # -- running -------------------------------------------------------------------------------------------

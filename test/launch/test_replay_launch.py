@@ -20,6 +20,7 @@ def test_it_declares_its_arguments_with_defaults_and_descriptions():
         'rate': '1.0',
         'terms': 'gravity',
         'namespace': '',
+        'enclave': '',
     }
 
 

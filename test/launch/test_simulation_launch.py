@@ -1,7 +1,12 @@
 """simulation.launch.py: which processes it starts, with which parameters, and that the robot is held."""
 
+import os
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
+import yaml
 from launching import Launch, Loaded, defaults, launch_file, needs_launch, told
 from nodes.harness import Topic
 from rclpy.qos import QoSProfile, ReliabilityPolicy
@@ -28,10 +33,18 @@ def test_it_declares_its_arguments_with_defaults_and_descriptions():
         'wheels_locked': 'true',
         'guard': 'true',
         'auto_activate': 'true',
+        'rviz': 'false',
+        'enclave': '',
     }
 
 
 # -- loaded --------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(autouse=True)
+def index(monkeypatch, tmp_path):
+    """The package index of a sourced ROS 2, or an empty one."""
+    monkeypatch.setenv('AMENT_PREFIX_PATH', os.environ.get('AMENT_PREFIX_PATH') or str(tmp_path))
 
 
 def nodes_told(ros, **arguments):
@@ -112,7 +125,25 @@ def test_the_file_reaches_all_nodes_and_overrides_what_is_no_argument(ros, tmp_p
     assert value(nodes['torque_controller'], 'auto_enable') is False
     assert value(nodes['torque_guard'], 'limits.effort') == 7.0
     assert value(nodes['simulator'], 'faults.lost') == 0.1
-    assert value(nodes['simulator'], 'engine') == 'mujoco'
+    assert value(nodes['simulator'], 'engine') == 'auto'
+
+
+@needs_launch
+def test_description_frames_and_rviz_are_there_where_they_are_installed(ros, tmp_path, monkeypatch):
+    monkeypatch.setenv('AMENT_PREFIX_PATH', str(tmp_path))
+    assert not {'robot_state_publisher', 'rviz2'} & set(nodes_told(ros, rviz='true'))
+    index = tmp_path / 'share/ament_index/resource_index/packages'
+    index.mkdir(parents=True)
+    for name in ('robot_state_publisher', 'rviz2'):
+        (index / name).touch()
+    assert 'rviz2' not in nodes_told(ros, robot='krang')
+    loaded = Loaded(SIMULATION, robot='krang', namespace='lab', rviz='true').nodes()
+    frames = told(ros, loaded['robot_state_publisher'].words)
+    assert value(frames, 'robot_description') == kd.load_robot('krang').urdf.text.decode()
+    assert frames.resolve_topic_name('joint_states') == '/lab/simulator/truth'
+    _, file, _, root, *_ = loaded['rviz2'].words
+    assert yaml.safe_load(Path(file).read_text())['Visualization Manager']['Displays']
+    assert root == kd.load_robot('krang').urdf.root
 
 
 # -- running -------------------------------------------------------------------------------------------
@@ -141,6 +172,9 @@ def test_the_simulated_robot_is_held_and_control_c_leaves_nothing_behind(ros, en
     np.testing.assert_allclose(commands.last.message.data, robot.gravity_torque(robot.home), rtol=1e-3)
     launched.control_c()
     assert launched.status() == 0
+    assert not re.search(r'\bfault', launched.log)
+    assert 'waiting to enable' not in launched.log
+    assert not list(ros.folder.glob('flights/*'))
 
 
 @needs_launch

@@ -14,14 +14,14 @@ class Command:
         self.path = f'krang {arguments[0]}'
         self.harness = harness
         self._log = harness.folder / f'{arguments[0]}_{len(harness.processes)}.log'
-        environment = {
+        self.environment = {
             **os.environ,
             'ROS_DOMAIN_ID': str(harness.domain),
             'ROS_AUTOMATIC_DISCOVERY_RANGE': 'LOCALHOST',
         }
         with self._log.open('w') as log:
             self.popen = subprocess.Popen(
-                [str(BIN / 'krang'), *arguments], env=environment, stdout=log, stderr=log
+                [str(BIN / 'krang'), *arguments], env=self.environment, stdout=log, stderr=log
             )
         harness.processes.append(self)
 

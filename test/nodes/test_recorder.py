@@ -11,7 +11,7 @@ from std_msgs.msg import Bool, String
 from krang_dynamics.bags.io.reader import Bag
 from krang_dynamics.nodes.recorder import compatible_qos
 
-pytestmark = pytest.mark.processes
+pytestmark = pytest.mark.slow
 
 COUNT = 1500  # fewer than the recorder can keep waiting
 DEEP = QoSProfile(depth=COUNT)

@@ -108,9 +108,10 @@ def test_topics_are_recorded_by_simulated_time(operator, robot):
 def test_trajectories_and_wrenches_arrive(operator, robot):
     x = np.array([[0.0], [1.0]])
     trajectory = Trajectory(('a',), np.array([0.0, 1.5]), x, 2 * x, 3 * x)
-    until(lambda: robot.trajectories, operator, robot, lambda: operator.follow(trajectory))
+    until(lambda: robot.trajectories, operator, robot, lambda: operator.follow(trajectory, 2.5))
     message = robot.trajectories[0]
     assert list(message.joint_names) == ['a']
+    assert message.header.stamp.sec + 1e-9 * message.header.stamp.nanosec == EPOCH + 2.5
     last = message.points[-1]
     assert (last.positions[0], last.velocities[0], last.accelerations[0]) == (1.0, 2.0, 3.0)
     assert (last.time_from_start.sec, last.time_from_start.nanosec) == (1, 500_000_000)

@@ -6,10 +6,11 @@ from contextlib import suppress
 
 import numpy as np
 import pytest
-from nodes.fake_robot import RATE, FakeRobot
-from nodes.harness import LATCHED, Controller, Guard, Harness
+from nodes.fake_robot import RATE, FakeRobot, time_message
+from nodes.harness import LATCHED, NEWEST, Controller, Guard, Harness, Topic
 from rclpy._rclpy_pybind11 import RCLError
 from rclpy.qos import DurabilityPolicy, QoSProfile
+from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Bool, Float64MultiArray, String
 from std_srvs.srv import Trigger
@@ -413,6 +414,29 @@ def test_p11_a_fresh_guard_sends_nothing_before_the_first_command_and_then_at_on
     assert guard.wait(LONGEST_STOP) == 0
     assert np.diff(times).max() <= REACTION
     robot.leave()
+
+
+def test_an_idle_guard_takes_a_state_while_simulated_time_stands_still(line):
+    harness = line[0]
+    beats = Topic(harness, String, '/still/torque_guard/heartbeat', NEWEST)
+    guard = Guard(harness, '/still', robot='planar_2r', use_sim_time=True)
+    clock = harness.node.create_publisher(Clock, '/clock', NEWEST)
+    states = harness.node.create_publisher(JointState, '/still/joint_states', NEWEST)
+    stamp = time_message(1.0)
+
+    def heard(word, *messages):
+        for publisher, message in messages:
+            publisher.publish(message)
+        return beats.last and word in beats.last.message.data
+
+    harness.until(lambda: heard('was never received', (clock, Clock(clock=stamp))), 'the clock to be taken')
+    state = JointState(name=['joint_1', 'joint_2'], position=[0.6, 0.8], velocity=[0.0, 0.0])
+    state.header.stamp = stamp
+    harness.until(lambda: heard('idle', (states, state)) and ':' not in beats.last.message.data, 'the state')
+    guard.send(signal.SIGINT)
+    assert guard.wait(LONGEST_STOP) == 0
+    harness.node.destroy_publisher(clock)
+    harness.node.destroy_publisher(states)
 
 
 def test_p8_a_signal_to_the_guard_ends_in_the_stop_policy(pretence):

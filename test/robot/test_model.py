@@ -855,6 +855,7 @@ def test_integers_and_single_precision_are_numbers(otbot, method):
 PLANAR = kd.load_robot('planar_2r')
 
 
+@pytest.mark.slow
 @campaign(ANYTHING)
 def test_random_object_is_a_position_or_is_refused(q):
     torque, reason = outcome(PLANAR.gravity_torque, q)

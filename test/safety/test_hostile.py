@@ -43,6 +43,7 @@ def test_every_term_of_the_package_occurs():
     assert own == {name for _, terms, *_ in SETUPS for name in terms.split()}
 
 
+@pytest.mark.slow
 def test_no_input_breaks_a_promise():
     counted = campaign(4_000, seed='sample')
     assert counted['steps'] >= 4_000

@@ -265,6 +265,7 @@ def campaign(steps, seed, **options):
     return counted, *np.max(speeds, axis=0)
 
 
+@pytest.mark.slow
 def test_no_stop_is_faster_than_promised():
     counted, fastest, _ = campaign(2_500, seed='sample', highest=100.0)
     assert counted['stops'] >= 3

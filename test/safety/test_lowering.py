@@ -6,11 +6,15 @@ import numpy as np
 import pinocchio as pin
 import pytest
 from harness import robot_named
+from tools import ROD, rod_robot
 
+import krang_dynamics as kd
 from krang_dynamics.control.controller import Inputs, TorqueController
 from krang_dynamics.control.settings import Settings
 from krang_dynamics.safety.joint_buffer import JointSamples
 from krang_dynamics.safety.modes import Mode
+
+pytestmark = pytest.mark.slow
 
 FASTEST = 0.5  # m/s, that any point may have
 TOLERANCE = 1.05  # times the first speed, where the robot moves when the stop begins
@@ -18,6 +22,7 @@ LONGEST = 120.0  # s, of a stop
 AFTER = 3.0  # s, for which a robot is watched after its release
 STEP = 2e-3  # s, of the plant
 GAP = 0.13  # s, longer than the states may be old
+LIGHT_WRIST = rod_robot([(0.4, 4.0, 60.0), (0.2, 0.5, 12.0)])
 UPRIGHT = {'planar_2r': [np.pi / 2, 0.0], 'anthropomorphic': [0.0, 0.0, 0.0, 0.0, 0.0, 0.0]}
 
 
@@ -54,10 +59,12 @@ class ArmOnEndStops:
         self.q = self.q + h * self.v
 
     def speed(self):
-        """Of the fastest point [m/s]."""
+        """Of the fastest frame or centre of mass [m/s]."""
         pin.forwardKinematics(self.model, self.data, self.q, self.v)
-        velocities = [pin.getFrameVelocity(self.model, self.data, f).linear for f in self.frames]
-        return float(np.linalg.norm(velocities, axis=1).max())
+        speeds = [np.linalg.norm(pin.getFrameVelocity(self.model, self.data, f).linear) for f in self.frames]
+        for motion, body in zip(self.data.v, self.model.inertias, strict=True):
+            speeds.append(np.linalg.norm(motion.linear + np.cross(motion.angular, body.lever)))
+        return float(max(speeds))
 
 
 @dataclass
@@ -69,20 +76,23 @@ class Stop:
     duration: float | None  # None: not at rest after LONGEST [s]
 
 
-def stop(robot, q, v, rate, mass=1.0, friction=False, delay=0.0, gaps=()):
+def stop(robot, q, v, rate, mass=1.0, friction=False, delay=0.0, gaps=(), noise=0.0, body=None):
     """Hold a robot, then stop it; states at `rate` [Hz], commands late by `delay` [s].
 
-    No state arrives for GAP after each of the times `gaps` [s].
+    No state arrives for GAP after each of the times `gaps` [s]; `noise` [rad/s] is that of the velocities;
+    `body` is the robot that moves, where it is not the one that the controller knows.
     """
+    random = np.random.default_rng(1)
     settings = Settings(terms=('gravity',), ramp_time=0.0, limits_velocity=50.0, stop_policy='lower')
     controller = TorqueController(robot, settings)
     commanded = np.isin(robot.joint_names, controller.command_joints)
-    plant = ArmOnEndStops(robot, q, v, mass, friction)
+    plant = ArmOnEndStops(body or robot, q, v, mass, friction)
     time, period = 100.0, 1 / rate
     effort = robot.gravity_torque(q) * commanded
 
     def step(**requests):
-        sample = JointSamples(robot.joint_names, plant.q, plant.v, effort, time, time)
+        measured = plant.v + noise * random.normal(size=robot.nv)
+        sample = JointSamples(robot.joint_names, plant.q, measured, effort, time, time)
         is_lost = any(0 < time - begin - gap < GAP for gap in gaps)
         return controller.step(Inputs(time, time, [] if is_lost else [sample], **requests))
 
@@ -173,6 +183,28 @@ def test_a_gap_in_the_states_does_not_end_a_stop():
     """While no state is valid there is no damping, so the robot gains some speed."""
     found = stop(robot_named('planar_2r'), np.array([1.3, 0.0]), np.zeros(2), rate=100, gaps=range(1, 30, 3))
     assert found.fastest <= 2 * FASTEST
+    assert found.duration is not None
+
+
+def test_a_link_without_a_frame_at_its_end_does_not_fall():
+    """Its only frame is on the axis: the origin of a frame does not move."""
+    found = stop(kd.load_robot(ROD), np.array([0.5]), np.zeros(1), rate=50)
+    assert 0.05 < found.fastest <= FASTEST
+    assert found.duration is not None
+
+
+def test_a_load_that_the_model_does_not_know_does_not_fall():
+    """As heavy as the wrist that holds it: damping in proportion to the known inertia does not carry it."""
+    robot = kd.load_robot(LIGHT_WRIST)
+    loaded = robot.with_payload('link_2', 0.5, [0.0, 0.0, 0.2], 1e-3 * np.eye(3))
+    found = stop(robot, np.array([1.2, 0.3]), np.zeros(2), rate=50, body=loaded)
+    assert found.fastest <= FASTEST
+    assert found.duration is not None
+
+
+def test_noisy_velocities_do_not_prevent_rest():
+    found = stop(robot_named('planar_2r'), np.array([-1.2, -0.3]), np.zeros(2), rate=50, noise=0.02)
+    assert found.fastest <= FASTEST
     assert found.duration is not None
 
 

@@ -5,6 +5,7 @@ import pytest
 from harness import PERIOD, Harness
 
 from krang_dynamics.safety.modes import Mode
+from krang_dynamics.safety.stop_policies import StopState
 
 ROUNDING = 1e-9  # N m
 
@@ -99,6 +100,7 @@ def test_release_in_a_fault_keeps_the_fault():
     assert (loop.outputs.torque, loop.outputs.mode, loop.fault) == (None, Mode.FAULT, 'velocity')
 
 
+@pytest.mark.slow
 def test_a_held_robot_is_lowered_at_the_end_of_the_process():
     loop = Harness(stop_policy='hold').start()
     loop.step(lower=True)
@@ -118,6 +120,7 @@ def test_a_stop_that_does_not_end_fades_over_its_time():
     assert (loop.outputs.torque, loop.outputs.mode) == (None, Mode.DISABLED)
 
 
+@pytest.mark.slow
 def test_a_held_robot_is_enabled_without_a_jump():
     loop = Harness(stop_policy='hold').start()
     loop.step(enable=False)
@@ -130,6 +133,7 @@ def test_a_held_robot_is_enabled_without_a_jump():
 # -- faults --------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_an_emergency_stop_latches_until_released_and_cleared():
     loop = Harness().start()
     loop.step(emergency_stop=True)
@@ -175,6 +179,7 @@ def test_a_released_deadman_switch_stops_at_once():
     assert loop.fault == 'deadman'
 
 
+@pytest.mark.slow
 def test_a_deadman_switch_that_bounces_stays_stopped():
     loop = Harness(deadman_required=True)
     loop.step(enable=True, deadman=True)
@@ -259,3 +264,20 @@ def test_release_brings_the_torque_to_zero_at_the_stop_rate_in_any_mode(before):
     assert not path[-1].any()
     assert loop.outputs.torque is None
     assert loop.outputs.mode is (Mode.FAULT if before == 'fault' else Mode.DISABLED)
+
+
+@pytest.mark.parametrize('policy', ['hold', 'lower'])
+def test_a_stop_whose_computation_fails_goes_on(monkeypatch, policy):
+    loop = Harness(stop_policy=policy).start()
+    held = loop.step(enable=False).torque
+
+    def fail(*arguments):
+        raise np.linalg.LinAlgError('singular')
+
+    monkeypatch.setattr(StopState, 'damping', fail)
+    outputs = loop.run(2.2)
+    assert outputs[0].fault.kind == 'stop'
+    path = np.array([held, *torques(outputs)])
+    assert (np.abs(np.diff(path, axis=0)) <= loop.controller.limits.stop_rate * PERIOD + ROUNDING).all()
+    assert outputs[500].torque.all()
+    assert outputs[-1].torque is None

@@ -8,12 +8,13 @@ from harness import PERIOD, Harness, robot_named
 
 import krang_dynamics as kd
 from krang_dynamics.control.controller import TorqueController
+from krang_dynamics.control.dynamics import Dynamics
 from krang_dynamics.control.settings import Settings
 from krang_dynamics.errors import InputError
 from krang_dynamics.robot.model import Robot
 from krang_dynamics.safety import stop_policies
 from krang_dynamics.safety.modes import Mode
-from krang_dynamics.safety.stop_policies import STOP_POLICIES, StopPolicy, register, stop_policy
+from krang_dynamics.safety.stop_policies import STOP_POLICIES, StopPolicy, StopState, register, stop_policy
 from krang_dynamics.simulation.pinocchio_plant import PinocchioPlant
 
 ROBOTS = ('planar_2r', 'anthropomorphic', 'krang', 'otbot', 'pendubot')
@@ -246,3 +247,35 @@ def test_the_policy_of_a_robot_file_is_checked_when_a_controller_is_built():
 def test_a_policy_without_its_duty_cannot_be_made():
     with pytest.raises(TypeError, match='torque'):
         type('Idle', (StopPolicy,), {'name': 'idle'})(None, 0.0, np.zeros(2))
+
+
+# -- limits of effort and rate -------------------------------------------------------------------------
+
+
+def stop_state(v, effort=100.0, rate=1000.0):
+    robot = robot_named('planar_2r')
+    dynamics = Dynamics(robot)
+    dynamics.update(robot.home, np.array(v))
+    limits = np.full(2, effort), np.full(2, rate)
+    return StopState(dynamics.gravity, np.array(v), dynamics.A, np.ones(2), 1000.0, *limits, dynamics)
+
+
+def test_a_joint_at_its_effort_limit_does_not_disturb_the_others():
+    """Each joint clipped for itself, the others would turn the motion instead of ending it."""
+    state = stop_state([1.0, -1.0])
+    wanted = state.damping(20.0)
+    state.effort = np.array([100.0, 0.5 * abs(wanted[1])])
+    torque = state.within_effort(wanted)
+    assert (np.abs(torque) <= state.effort + ROUNDING).all()
+    intended, actual = np.linalg.solve(state.A, np.transpose([wanted, torque])).T
+    assert actual[0] == pytest.approx(intended[0])
+    assert torque @ state.v < 0
+
+
+def test_damping_is_not_faster_than_the_stop_rate():
+    """A torque that is late because of the rate limit would make the robot oscillate."""
+    v, rate = np.array([0.1, 0.05]), 100.0
+    decay = stop_state(v, rate=rate).fastest_decay(0.0)
+    assert decay < stop_state(v).fastest_decay(0.0)
+    torque_rate = decay**2 * np.abs(stop_state(v).A @ v)  # of decay A v, where v decays
+    assert torque_rate.max() == pytest.approx(rate)

@@ -26,6 +26,7 @@ def play(monkeypatch, tmp_path):
     return replace
 
 
+@pytest.mark.slow
 def test_all_criteria_met_is_status_zero_with_all_files(play, tmp_path, capsys):
     pytest.importorskip('rosbags', reason='rosbags is not installed')
     play()

@@ -10,7 +10,7 @@ import pytest
 
 from krang_dynamics.scenarios.processes import Processes, signals_as
 
-pytestmark = pytest.mark.processes
+pytestmark = pytest.mark.slow
 
 LONGEST = 20.0  # for what has no promised time [s]
 CHILD = (

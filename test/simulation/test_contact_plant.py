@@ -40,6 +40,7 @@ def circle(seconds, dt):
     return states, torques
 
 
+@pytest.mark.slow
 def test_given_torques_of_the_rolling_model_then_it_follows_half_the_circle_open_loop():
     dt = 1e-2
     states, torques = circle(np.pi / OMEGA, dt)

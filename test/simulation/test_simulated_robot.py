@@ -236,6 +236,15 @@ def test_a_push_is_measured_in_the_frame_s_axes_while_it_lasts(simulated):
     assert [bool(wrench.any()) for wrench in seen] == [True] * 20 + [False] * 20
 
 
+def test_a_push_begins_at_its_start(simulated):
+    simulated.push('tip', HARD, 0.02, start=0.01)
+    pushed = []
+    for _ in range(40):
+        pushed.append(bool(simulated.external_wrench('tip').any()))
+        simulated.step()
+    assert pushed == [False] * 10 + [True] * 20 + [False] * 10
+
+
 def test_without_a_time_a_push_lasts_until_it_is_let_go(simulated):
     simulated.push('tip', HARD)
     run(simulated, 0.1)

@@ -17,6 +17,7 @@ def swing(robot, seconds):
     return times, robot.home + 0.3 * np.sin(np.outer(times, np.linspace(1, 2, robot.nv)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('name', ['krang', 'otbot', 'pendubot', 'planar_2r', 'anthropomorphic'])
 def test_a_gif_lasts_as_long_as_the_motion_and_moves(name, tmp_path):
     robot = kd.load_robot(name)

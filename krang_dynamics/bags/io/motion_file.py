@@ -82,7 +82,7 @@ def _from_yaml(text: str) -> JointTrajectory:
         raise InputError(f'is not YAML: {" ".join(str(error).split())}') from None
     names, points = (data.get(key) if isinstance(data, dict) else None for key in ('joint_names', 'points'))
     if not isinstance(names, list) or not isinstance(points, list):
-        raise InputError('is no JointTrajectory; it must have joint_names and points')
+        raise InputError('is not a JointTrajectory; it must have joint_names and points')
     names = tuple(map(str, names))
     for k, point in enumerate(points):
         if not isinstance(point, dict):
@@ -117,7 +117,7 @@ def _number(value: Any, where: str) -> float:
         if not isfinite(number) or isinstance(value, bool):
             raise ValueError
     except (TypeError, ValueError, OverflowError):
-        raise InputError(f'{where}: {str(value)[:40]!r} is no finite number') from None
+        raise InputError(f'{where}: {str(value)[:40]!r} is not a finite number') from None
     return number
 
 

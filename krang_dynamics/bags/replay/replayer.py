@@ -212,6 +212,11 @@ class Replayer:
         for term in self._session.controller.terms:
             for frame in term.settings if isinstance(term, Wrench) else ():
                 takers[f'wrench/{messages.topic_word(frame)}'] = self._wrench_taker(frame)
+        targets = self._session.controller.targets
+        for frame in targets.frames if targets is not None else ():
+            word = messages.topic_word(frame)
+            takers[f'target_pose/{word}'] = self._target_taker(frame, messages.pose_sample)
+            takers[f'target_twist/{word}'] = self._target_taker(frame, messages.twist_sample)
         callbacks = {topic(name): self._queued(topic(name), take) for name, take in takers.items()}
         callbacks[topic('joint_states')] = self._on_states
         callbacks[topic('effort_commands')] = self._decoded(topic('effort_commands'), self._on_command)
@@ -254,6 +259,14 @@ class Replayer:
     def _wrench_taker(self, frame: str) -> Callable[[Any, int], bool]:
         def take(message: Any, now: int) -> bool:
             return self._session.take_wrench(messages.wrench_sample(frame, message, seconds(now)))
+
+        return take
+
+    def _target_taker(
+        self, frame: str, sample_of: Callable[[str, Any, float], Any]
+    ) -> Callable[[Any, int], bool]:
+        def take(message: Any, now: int) -> bool:
+            return self._session.take_target(sample_of(frame, message, seconds(now)))
 
         return take
 

@@ -1,45 +1,39 @@
-"""Reports as one HTML file each, with embedded plots."""
+"""Reports as one HTML file each, with charts that can be zoomed."""
 
-import base64
 import html
-import io
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
-from ...errors import KrangError
+from ... import colours
 from ..identification.identification import Identification
-from .validation import Validation
+from .html_charts import chart, head, scripts
+from .validation import Validation, cell
 
-STYLE = """
-body { font: 15px/1.5 system-ui, sans-serif; max-width: 72em; margin: 2em auto; color: #222 }
-table { border-collapse: collapse; margin: 1em 0 } td, th { padding: .2em .8em }
-td { text-align: right; font-variant-numeric: tabular-nums } td:first-child, th { text-align: left }
-img { max-width: 100% } .warning { color: #a40000 }
+STYLE = f"""
+body {{ font: 15px/1.5 system-ui, sans-serif; max-width: 72em; margin: 2em auto; color: {colours.MEASURED} }}
+table {{ border-collapse: collapse; margin: 1em 0 }} td, th {{ padding: .2em .8em }}
+td {{ text-align: right; font-variant-numeric: tabular-nums }} td:first-child, th {{ text-align: left }}
+.chart {{ margin: 1em 0 }} .warning {{ color: {colours.BAD} }}
 """
-COLOURS = {'measured': '#222', 'predicted': '#d62728', 'gravity': '#9ecae1', 'before': '#9ecae1'}
+ZOOM = 'Drag to zoom, double-click to return.'
 
 
 def validation_html(result: Validation) -> str:
     """The report of `krang validate`."""
-    head = f'Validation of {result.robot} on {result.bag}'
     parts = [
         f'<p>{_text(result.topic)}, {result.duration:.1f} s. {_text(result.filtering)}.</p>',
+        '<h2>Verdict</h2>',
+        _rows(['joint', 'verdict'], list(result.verdicts.items())),
         *(f'<p class="warning">{_text(hint)}</p>' for hint in result.hints),
-        '<h2>Recording</h2>',
-        _lines(result.check),
         '<h2>Measured and predicted torque</h2>',
-        *(
-            f'<h3>{title}</h3>' + _figures(result, level)
-            for level, title in (
-                ('gravity', 'Gravity only'),
-                ('inverse_dynamics', 'Inverse dynamics'),
-                ('rotor', 'With rotor inertia'),
-                ('friction', 'With friction: the full model'),
-            )
-        ),
-        '<h2>Largest errors of the full model</h2>',
+        f'<p>{ZOOM}</p>',
+        *(_plot(result, name) for name in result.joints),
+        '<h2>Errors</h2>',
+        '<p>RMSE of measured - predicted torque by level [N m]: gravity, with motion, with rotor inertia, '
+        'with friction. Correlation, r2 and bias [N m] of the whole model.</p>',
+        _rows(*result.figures()),
+        '<h2>Largest errors of the whole model</h2>',
         _rows(
             ['joint', 'time [s]: error [N m]'],
             [
@@ -49,18 +43,18 @@ def validation_html(result: Validation) -> str:
         ),
     ]
     if result.wrenches:
-        parts.append(
-            '<h2>Measured wrenches</h2>'
-            '<p>J^T f compared with the torque residual of the full model, and with the observer.</p>'
-        )
         header = ['joint', 'residual RMSE [N m]', 'correlation', 'observer RMSE [N m]', 'correlation']
         rows = [
-            [name, *(f'{x:.3g}' for f in kinds.values() for x in (f.rmse, f.correlation))]
+            [name, *(cell(x) for f in kinds.values() for x in (f.rmse, f.correlation))]
             for name, kinds in result.wrenches.items()
         ]
-        parts.append(_rows(header, rows))
-    parts += ['<h2>Over time</h2>', *(_plot(result, name) for name in result.joints)]
-    return _page(head, parts)
+        parts += [
+            '<h2>Measured wrenches</h2>',
+            '<p>J^T f compared with the torque residual of the whole model, and with the observer.</p>',
+            _rows(header, rows),
+        ]
+    parts += ['<h2>Recording</h2>', _lines(result.check)]
+    return _page(f'Validation of {result.robot} on {result.bag}', parts)
 
 
 def identification_html(result: Identification) -> str:
@@ -75,7 +69,7 @@ def identification_html(result: Identification) -> str:
             _rows(
                 ['joint', 'RMSE before [N m]', 'RMSE after [N m]', 'noise [N m]'],
                 [
-                    [name, f'{a:.4g}', f'{b:.4g}', f'{result.noise.get(name, np.nan):.4g}']
+                    [name, cell(a), cell(b), cell(result.noise.get(name, np.nan))]
                     for name, (a, b) in result.rmse().items()
                 ],
             ),
@@ -94,50 +88,25 @@ def identification_html(result: Identification) -> str:
         ),
     ]
     for before, after in zip(result.before, result.after, strict=True):
-        parts.append(f'<h2>{_text(after.bag)} over time</h2>')
+        parts.append(f'<h2>{_text(after.bag)} over time</h2><p>{ZOOM}</p>')
         parts += [_plot(after, name, before) for name in after.joints]
     return _page(f'Identification of {result.robot.name}', parts)
 
 
 def _plot(result: Validation, joint: str, before: Validation | None = None) -> str:
-    """Torque and residual over time, as an embedded image."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise KrangError('matplotlib is not installed; pip install matplotlib') from None
+    """Torque and residual over time."""
     series, j = result.series, result.names.index(joint)
     measured, predicted = series.measured[:, j], series.predicted['friction'][:, j]
-    figure = Figure(figsize=(11, 4), layout='constrained')
-    above, below = figure.subplots(2, 1, sharex=True, height_ratios=(2, 1))
-    above.plot(series.t, measured, color=COLOURS['measured'], lw=1, label='measured')
+    torque = {'measured': (colours.MEASURED, measured), 'whole model': (colours.PREDICTED, predicted)}
+    residual = {'residual': (colours.PREDICTED, measured - predicted)}
     if before is None:
-        gravity = series.predicted['gravity'][:, j]
-        above.plot(series.t, gravity, color=COLOURS['gravity'], lw=1, label='gravity only')
+        torque['gravity only'] = (colours.GRAVITY, series.predicted['gravity'][:, j])
     else:
         earlier = before.series.measured[:, j] - before.series.predicted['friction'][:, j]
-        below.plot(before.series.t, earlier, color=COLOURS['before'], lw=0.8, label='before')
-    above.plot(series.t, predicted, color=COLOURS['predicted'], lw=1, label='full model')
-    below.plot(series.t, measured - predicted, color=COLOURS['predicted'], lw=0.8, label='residual')
-    above.set_ylabel('torque [N m]')
-    below.set_ylabel('residual [N m]')
-    below.set_xlabel('time [s]')
-    above.set_title(joint)
-    above.legend(loc='upper right', fontsize='small')
-    return _image(figure)
-
-
-def _image(figure: Any) -> str:
-    buffer = io.BytesIO()
-    figure.savefig(buffer, format='png', dpi=80)
-    return f'<img alt="" src="data:image/png;base64,{base64.b64encode(buffer.getvalue()).decode()}">'
-
-
-def _figures(result: Validation, level: str) -> str:
-    rows = []
-    for name, levels in result.joints.items():
-        f = levels[level]
-        rows.append([name, *(f'{x:.4g}' for x in (f.rmse, f.correlation, f.r2, f.bias))])
-    return _rows(['joint', 'RMSE [N m]', 'correlation', 'r2', 'bias [N m]'], rows)
+        residual = {'before': (colours.GRAVITY, np.interp(series.t, before.series.t, earlier)), **residual}
+    return chart(f'{joint}: torque [N m]', series.t, torque, group=joint) + chart(
+        f'{joint}: residual [N m]', series.t, residual, height=150, group=joint
+    )
 
 
 def _rows(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -154,10 +123,9 @@ def _lines(lines: Sequence[str]) -> str:
 
 
 def _page(title: str, parts: Sequence[str]) -> str:
-    head = f'<meta charset="utf-8"><title>{_text(title)}</title><style>{STYLE}</style>'
-    return (
-        f'<!doctype html><html><head>{head}</head><body><h1>{_text(title)}</h1>{"".join(parts)}</body></html>'
-    )
+    meta = f'<meta charset="utf-8"><title>{_text(title)}</title><style>{STYLE}</style>{head()}'
+    body = f'<h1>{_text(title)}</h1>{"".join(parts)}{scripts()}'
+    return f'<!doctype html><html><head>{meta}</head><body>{body}</body></html>'
 
 
 def _text(value: str) -> str:

@@ -24,6 +24,7 @@ class FitFigures:
 class CorrelationSums:
     """Means and centred sums of squares of measured y, predicted p and e = y - p, which can be added."""
 
+    @np.errstate(over='ignore', invalid='ignore')  # damaged recordings have numbers of any size
     def __init__(self, y: Array, p: Array) -> None:
         self.count = len(y)
         columns = (y, p, y - p)
@@ -32,6 +33,7 @@ class CorrelationSums:
         self.squares = np.array([_dot(y, y), _dot(p, p), _dot(e, e)])
         self.cross = _dot(y, p)
 
+    @np.errstate(over='ignore', invalid='ignore')
     def add(self, other: 'CorrelationSums') -> None:
         """Chan's formula for the centred sums of the union of two sets of samples."""
         if not other.count:
@@ -47,8 +49,8 @@ class CorrelationSums:
         """RMSE, correlation, r2 and bias of one joint."""
         bias = float(self.mean[2, joint])
         yy, pp, ee = self.squares[:, joint]
-        total = ee + self.count * bias**2
-        with np.errstate(divide='ignore', invalid='ignore'):
+        with np.errstate(all='ignore'):
+            total = ee + self.count * self.mean[2, joint] ** 2
             correlation = self.cross[joint] / np.sqrt(yy * pp)
             r2 = 1 - total / yy
             rmse = np.sqrt(total / np.float64(self.count))

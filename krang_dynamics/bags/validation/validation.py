@@ -17,6 +17,7 @@ from .prediction import LEVELS
 from .recording import Reading, Recording
 from .recording_check import check_lines, unit_is_doubtful
 from .statistics import CorrelationSums, FitFigures
+from .verdict import verdict
 from .window_comparison import Error, PlotSeries, ValidationJob, WindowResult
 from .wrenches import wrench_topics
 
@@ -33,6 +34,7 @@ class Validation:
     duration: float  # [s]
     filtering: str
     joints: dict[str, dict[str, FitFigures]]
+    verdicts: dict[str, str]  # by joint, in words
     worst: dict[str, list[Error]]  # largest errors by joint
     check: list[str]
     hints: list[str]
@@ -53,6 +55,7 @@ class Validation:
             'topic': self.topic,
             'duration': self.duration,
             'filtering': self.filtering,
+            'verdicts': self.verdicts,
             'joints': plain(self.joints),
             'wrenches': plain(self.wrenches),
             'worst': {name: [list(error) for error in errors] for name, errors in self.worst.items()},
@@ -63,6 +66,7 @@ class Validation:
     def text(self) -> str:
         """The report for a terminal."""
         lines = [f'{self.bag}: {self.topic}, {self.duration:.1f} s; model: {self.robot}', self.filtering]
+        lines += ['', *(f'  {line}' for line in table(['joint', 'verdict'], list(self.verdicts.items())))]
         lines += ['', 'Recording', *(f'  {line}' for line in self.check)]
         lines += [
             '',
@@ -81,17 +85,21 @@ class Validation:
 
     def table(self) -> list[str]:
         """One line per joint."""
+        return table(*self.figures())
+
+    def figures(self) -> tuple[list[str], list[list[str]]]:
+        """Header and rows: RMSE of each level, then correlation, r2 and bias of the whole model."""
         header = ['joint', 'gravity', '+ motion', '+ rotor', '+ friction', 'correlation', 'r2', 'bias']
         rows = []
         for name, levels in self.joints.items():
             last = levels[LEVELS[-1]]
             figures = [levels[level].rmse for level in LEVELS]
-            rows.append([name, *map(_cell, (*figures, last.correlation, last.r2, last.bias))])
-        return table(header, rows)
+            rows.append([name, *map(cell, (*figures, last.correlation, last.r2, last.bias))])
+        return header, rows
 
     def _wrench_table(self) -> list[str]:
         rows = [
-            [name, *(_cell(x) for f in levels.values() for x in (f.rmse, f.correlation))]
+            [name, *(cell(x) for f in levels.values() for x in (f.rmse, f.correlation))]
             for name, levels in self.wrenches.items()
         ]
         return table(['joint', 'residual RMSE', 'correlation', 'observer RMSE', 'correlation'], rows)
@@ -108,7 +116,8 @@ class Validation:
         return lines
 
 
-def _cell(value: float) -> str:
+def cell(value: float) -> str:
+    """A number of a table; a dash if it does not exist."""
     return '-' if not np.isfinite(value) else f'{value:.3f}' if abs(value) < 100 else f'{value:.4g}'
 
 
@@ -149,13 +158,13 @@ def _summary(
     joints = {names[i]: int(i) for i in np.flatnonzero(shown)}
     series, full = total.series, total.levels['friction']
     hints: list[str] = []
+    load = None
     if not any(unit_is_doubtful(full, i) for i in joints.values()):
         residual = series.measured - series.predicted['friction']
         load = load_hint(robot, series.q, series.v, residual, recording.measured)
         hints = [load] if load else []
         hints += residual_hints(robot, series.v, series.a, residual, recording.measured)
     lines = check_lines(total.check, robot, recording.measured.tolist(), full)
-
     silent = [f'{name}: effort is missing or always zero; it is left out' for name in recording.silent]
 
     def figures(levels: dict[str, CorrelationSums], i: int) -> dict[str, FitFigures]:
@@ -168,6 +177,7 @@ def _summary(
         duration=bag.duration * (share[1] - share[0]),
         filtering=filtering.describe(),
         joints={name: figures(total.levels, i) for name, i in joints.items()},
+        verdicts={name: verdict(series, i, full.figures(i), load is not None) for name, i in joints.items()},
         worst={name: total.worst[i] for name, i in joints.items()},
         check=[*(f'! {line}' for line in [*total.damage, *problems, *silent]), *lines],
         hints=hints,

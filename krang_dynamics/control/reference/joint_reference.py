@@ -1,6 +1,6 @@
 """The reference of computed torque: which motion each joint follows."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
@@ -10,7 +10,7 @@ from ...errors import InputError
 from ...robot.model import Robot
 from ...safety.limits import Limits
 from .spline import Spline, first
-from .stream import SetPointProfile, StreamLimits, braking, stop_position
+from .stream import StreamedMotion, StreamLimits
 from .trajectory import Bounds, JointTrajectory, Pause, PreparedTrajectory
 
 TIMEOUT = 0.5  # default of a streamed set-point [s]
@@ -35,6 +35,10 @@ class _Track:
     columns: Integers  # joints of the robot that follow it ...
     rows: Integers  # ... and their places in the motion
     streamed: bool = False
+    is_in_order: bool = field(init=False)  # whether all joints of the motion follow it, in their order
+
+    def __post_init__(self) -> None:
+        self._compare()
 
     @property
     def end(self) -> float:
@@ -45,6 +49,11 @@ class _Track:
         """Leave joints to another track."""
         kept = ~np.isin(self.columns, columns)
         self.columns, self.rows = self.columns[kept], self.rows[kept]
+        self._compare()
+
+    def _compare(self) -> None:
+        everything = np.arange(self.motion.rest.shape[1])
+        self.is_in_order = all(np.array_equal(x, everything) for x in (self.columns, self.rows))
 
 
 class Reference:
@@ -119,6 +128,30 @@ class Reference:
         else:
             self._follow(track, now)
 
+    def move_to(self, now: float, columns: Integers, goal: Array, streamed: bool) -> None:
+        """Move some joints together to a goal within the stream's limits; a streamed one must be renewed."""
+        self._stream(now, self._streamed(now, columns, goal=goal, together=True), streamed)
+
+    def move_at(self, now: float, columns: Integers, velocity: Array) -> None:
+        """Move some joints at a velocity, which must be renewed."""
+        self._stream(now, self._streamed(now, columns, velocity=velocity), True)
+
+    def _stream(self, now: float, track: _Track, streamed: bool) -> None:
+        track.streamed = streamed
+        self._waiting = [w for w in self._waiting if not np.isin(w[1].columns, track.columns).any()]
+        self._follow(track, now)
+
+    def slowed(self, columns: Integers, q: Array, v: Array) -> Array:
+        """Velocities v [rad/s] in the same ratio, slow enough to stop before the position limits."""
+        lower, upper = self.bounds.of(columns.tolist())['position']
+        a, jerk = self.stream.acceleration[columns], self.stream.jerk[columns]
+        room = np.maximum(np.where(v > 0, upper - q, q - lower), 0.0)
+        delay = a / jerk  # until the deceleration is reached: v^2 / 2 a + v delay = room
+        possible = a * (np.sqrt(delay**2 + 2 * room / a) - delay)
+        speed = np.minimum(self.stream.velocity, self.bounds.speed)[columns]
+        ratio = np.divide(np.minimum(possible, speed), np.abs(v), out=np.ones_like(v), where=v != 0)
+        return v * min(1.0, float(ratio.min(initial=1.0)))
+
     def update(self, now: float, q: Array) -> list[str]:
         """Begin trajectories that have waited, and end streams without a new set-point; refusals."""
         refused = []
@@ -187,25 +220,37 @@ class Reference:
     def _set_point(self, x: PreparedTrajectory, now: float, late: float, present: Array) -> _Track:
         if late > self.timeout:
             raise InputError(f'the set-point is {late:.6g} s old; reference_timeout is {self.timeout:g} s')
-        effort = np.zeros_like(present[0]) if x.points.efforts is None else x.points.efforts[0]
-        velocity, acceleration = self._stream_limits(present, x.columns)
-        profile = SetPointProfile(present[:2], x.points.positions[0], velocity, acceleration, effort)
-        columns = np.array(x.columns)
-        return _Track(now, profile, columns, np.arange(len(columns)), streamed=True)
+        effort = None if x.points.efforts is None else x.points.efforts[0]
+        return self._streamed(now, np.array(x.columns), goal=x.points.positions[0], effort=effort)
 
     def _stop(self, now: float, columns: Integers) -> _Track:
         """Come to rest from the reference at a time, without effort."""
-        present = self._at(now, columns.tolist())
-        velocity, acceleration = self._stream_limits(present, columns.tolist())
-        goal = stop_position(present[:2], acceleration)
-        velocity = np.maximum(velocity, np.abs(present[1]))
-        profile = SetPointProfile(present[:2], goal, velocity, acceleration, np.zeros(len(columns)))
-        return _Track(now, profile, columns, np.arange(len(columns)))
+        track = self._streamed(now, columns)
+        track.streamed = False
+        return track
 
-    def _stream_limits(self, present: Array, columns: list[int]) -> tuple[Array, Array]:
-        velocity = np.minimum(self.stream.velocity, self.bounds.speed)[columns]
-        position = self.bounds.of(columns)['position']
-        return velocity, braking(present[:2], self.stream.acceleration[columns], *position)
+    def _streamed(
+        self,
+        now: float,
+        columns: Integers,
+        goal: Array | None = None,
+        velocity: Array | None = None,
+        effort: Array | None = None,
+        together: bool = False,
+    ) -> _Track:
+        """A motion within the stream's limits to a goal, to a velocity, or to rest."""
+        present, speed = self._at(now, columns.tolist()), np.minimum(self.stream.velocity, self.bounds.speed)
+        limits = (speed, self.stream.acceleration, self.stream.jerk)
+        motion = StreamedMotion(
+            present[:3],
+            StreamLimits(*(limit[columns] for limit in limits)),
+            self.bounds.of(columns.tolist())['position'],
+            np.zeros(len(columns)) if effort is None else effort,
+            goal,
+            velocity,
+            together,
+        )
+        return _Track(now, motion, columns, np.arange(len(columns)), streamed=True)
 
     def _at(self, time: float, columns: list[int]) -> Array:
         """The reference (4, n) of some joints at a time [s]."""
@@ -215,7 +260,11 @@ class Reference:
 
     def _evaluate(self, now: float, out: Array) -> None:
         for track in self._tracks:
-            out[:, track.columns] = track.motion.sample(now - track.start)[:, track.rows]
+            values = track.motion.sample(now - track.start)
+            if track.is_in_order and values.shape == out.shape:
+                out[:] = values
+            else:
+                out[:, track.columns] = values[:, track.rows]
 
     def _follow(self, track: _Track, now: float) -> None:
         for other in self._tracks:

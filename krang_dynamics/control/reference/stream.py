@@ -1,83 +1,132 @@
-"""Streamed motion: to a set-point at rest, limited in velocity and acceleration."""
+"""Streamed motion: to a set-point, to a velocity or to rest, limited in velocity, acceleration and jerk."""
 
+import atexit
 from dataclasses import dataclass
+from weakref import WeakSet
 
 import numpy as np
+from ruckig import (
+    ControlInterface,
+    InputParameter,
+    Result,
+    Ruckig,
+    RuckigError,
+    Synchronization,
+    Trajectory,
+)
 
 from ...arrays import Array
+from ...errors import InputError
 from ...robot.model import Robot
 
 DEFAULT_SPEED = 1.0  # of a joint without a speed limit [rad/s, m/s]
 SPEED_TIME = 0.5  # default time from rest to the speed limit [s]
+ACCELERATION_TIME = 0.05  # default time from no acceleration to its limit [s]
+QUICKER = 1.2  # a motion that would pass a position limit is repeated this much quicker ...
+MOST_TRIALS = 30  # ... up to 1.2^30 = 240 times
 
 
 @dataclass(frozen=True, eq=False)
 class StreamLimits:
-    """Largest speed [rad/s, m/s] and acceleration [rad/s2, m/s2] of streamed motion, over joint_names."""
+    """Largest speed [rad/s], acceleration [rad/s2] and jerk [rad/s3] of streamed motion, over joint_names."""
 
     velocity: Array
     acceleration: Array
+    jerk: Array
 
     @classmethod
     def of(cls, robot: Robot) -> 'StreamLimits':
-        """The URDF's speed limits, and those speeds per SPEED_TIME."""
+        """The URDF's speed limits, those speeds per SPEED_TIME, and that per ACCELERATION_TIME."""
         speed = robot.velocity_limits
         speed = np.where(np.isfinite(speed) & (speed > 0), speed, DEFAULT_SPEED)
-        return cls(speed, speed / SPEED_TIME)
+        return cls(speed, speed / SPEED_TIME, speed / SPEED_TIME / ACCELERATION_TIME)
 
 
-class SetPointProfile:
-    """The quickest motion of n joints to `goal`: constant acceleration, then speed, then deceleration.
+class StreamedMotion:
+    """The quickest motion of n joints from `start` (3, n): position, velocity, acceleration.
 
-    `start` (2, n) is position and velocity at t = 0. A joint that is faster than `velocity` slows down first.
-    The profile has no acceleration feed-forward: with a stream it would switch sign at every set-point.
+    It ends at rest at `goal`, where joints may arrive `together`, or reaches `velocity` and keeps it. A joint
+    that would pass a position limit accelerates more than the limits allow, so that it does not.
     """
 
     def __init__(
-        self, start: Array, goal: Array, velocity: Array, acceleration: Array, effort: Array
+        self,
+        start: Array,
+        limits: StreamLimits,
+        position: tuple[Array, Array],
+        effort: Array,
+        goal: Array | None = None,
+        velocity: Array | None = None,
+        together: bool = False,
     ) -> None:
-        p, v = start
-        self._p, self._a, self._effort = p.copy(), acceleration, effort
-        sign = np.sign(goal - stop_position(start, acceleration))
-        self._sign = np.where(sign == 0, np.where(v < 0, -1.0, 1.0), sign)
-        x, self._u = self._sign * (goal - p), self._sign * v
-        u, a = self._u, acceleration
-        peak = np.minimum(np.sqrt(np.maximum(a * x + u * u / 2, 0.0)), velocity)
-        self._t1 = np.abs(peak - u) / a
-        self._a1 = np.sign(peak - u) * a
-        self._t3 = peak / a
-        way = x - (u + peak) / 2 * self._t1 - peak / 2 * self._t3
-        self._t2 = np.maximum(np.divide(way, peak, out=np.zeros_like(way), where=peak > 0), 0.0)
-        self._peak, self._ends = peak, self._t1 + self._t2 + self._t3
-        self.end = float(self._ends.max(initial=0.0))
-        self.rest = np.array([goal, *np.zeros((2, len(goal))), effort])
+        n = len(effort)
+        request = InputParameter(n)
+        request.current_position, request.current_velocity, request.current_acceleration = start.tolist()
+        request.max_velocity = limits.velocity.tolist()
+        request.control_interface = ControlInterface.Velocity
+        request.synchronization = Synchronization.No
+        self._trajectory = _stop(request, limits, position)
+        if goal is not None:
+            request.control_interface = ControlInterface.Position
+            request.synchronization = Synchronization.Phase if together else Synchronization.No
+            request.target_position = goal.tolist()
+        if velocity is not None:
+            request.target_velocity = velocity.tolist()
+        if goal is not None or velocity is not None:
+            self._trajectory = _calculated(request)
+        is_moving = velocity is not None and velocity.any()
+        self.end = np.inf if is_moving else float(self._trajectory.duration)
+        self.rest = np.zeros((4, n))
+        self.rest[0] = self._trajectory.at_time(self._trajectory.duration)[0] if goal is None else goal
+        self.rest[3] = effort
+        _alive.add(self)
 
     def sample(self, t: float) -> Array:
-        """Position, velocity, zero and effort (4, n) at t [s]."""
+        """Position, velocity, acceleration and effort (4, n) at t [s]."""
         if not t < self.end:
             return self.rest
-        t = max(t, 0.0)
-        t1 = np.minimum(t, self._t1)
-        t2 = np.minimum(np.maximum(t - self._t1, 0.0), self._t2)
-        t3 = np.maximum(t - self._t1 - self._t2, 0.0)
-        v = self._u + self._a1 * t1 - self._a * t3
-        way = (self._u + self._a1 * t1 / 2) * t1 + self._peak * (t2 + t3) - self._a * t3 * t3 / 2
         values = self.rest.copy()
-        moves = t < self._ends
-        values[0] = np.where(moves, self._p + self._sign * way, values[0])
-        values[1] = np.where(moves, self._sign * v, 0.0)
+        values[:3] = self._trajectory.at_time(max(t, 0.0))
         return values
 
 
-def stop_position(start: Array, acceleration: Array) -> Array:
-    """Where joints with position and velocity (2, n) come to rest."""
-    p, v = start
-    return np.asarray(p + v * np.abs(v) / (2 * acceleration))
+_alive: WeakSet[StreamedMotion] = WeakSet()
 
 
-def braking(start: Array, acceleration: Array, lower: Array, upper: Array) -> Array:
-    """The acceleration, or more where it would not stop a joint before its position limit."""
-    p, v = start
-    room = np.where(v > 0, upper - p, p - lower)
-    needed = np.divide(v * v, 2 * room, out=np.zeros_like(v), where=(room > 1e-9) & np.isfinite(room))
-    return np.asarray(np.maximum(acceleration, needed))
+@atexit.register
+def _release() -> None:
+    """Release ruckig's objects before the interpreter ends: its bindings report later ones as leaks."""
+    for motion in _alive:
+        motion.__dict__.pop('_trajectory')
+
+
+def _stop(request: InputParameter, limits: StreamLimits, position: tuple[Array, Array]) -> Trajectory:
+    """The motion to rest; joints that would pass a position limit get more acceleration in the request.
+
+    A motion to a goal does not go beyond both the goal and the place where it could stop.
+    """
+    p = np.array(request.current_position)
+    lower, upper = np.minimum(position[0], p), np.maximum(position[1], p)
+    quicker = np.ones(len(p))
+    for _ in range(MOST_TRIALS):
+        request.max_acceleration = (limits.acceleration * quicker).tolist()
+        request.max_jerk = (limits.jerk * quicker**2).tolist()
+        trajectory = _calculated(request)
+        extrema = [(x.min, x.max) for x in trajectory.position_extrema]
+        beyond = [a < low or b > high for (a, b), low, high in zip(extrema, lower, upper, strict=True)]
+        if not any(beyond):
+            break
+        quicker = np.where(beyond, QUICKER * quicker, quicker)
+    return trajectory
+
+
+def _calculated(request: InputParameter) -> Trajectory:
+    n = request.degrees_of_freedom
+    trajectory = Trajectory(n)
+    try:
+        result = Ruckig(n).calculate(request, trajectory)
+    except RuckigError as error:  # numbers so large that they overflow
+        raise InputError(f'no motion to such a target: {str(error).strip()}') from None
+    if result not in (Result.Working, Result.Finished):
+        raise InputError(f'no motion within the limits of the stream was found: {result.name}')
+    return trajectory

@@ -51,6 +51,7 @@ class ComputedTorque(Term):
         self.followed = np.isin(names, names if commanded is None else commanded)
         passive = [not robot.config.joints[name].driven for name in names]
         self._passive = np.flatnonzero(passive & ~self.followed)
+        self._block = np.ix_(self._passive, self._passive)
         self._is_complete = bool(self.followed.all())
         self._robot = robot
 
@@ -100,7 +101,8 @@ class ComputedTorque(Term):
         if rows.size:
             A, friction = state.dynamics.A, self._robot.friction.torque(state.v)
             force = A[rows].dot(a) + state.dynamics.bias[rows] + friction[rows]
-            a[rows] = -np.linalg.solve(A[np.ix_(rows, rows)], force)
+            block = A[self._block]
+            a[rows] = -(force / block[0] if rows.size == 1 else np.linalg.solve(block, force))
         return a
 
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from ...arrays import Array
+from ...arrays import Array, all_true, any_true
 from ...robot.model import Robot
 from ...safety.modes import Fault
 from ..drivers import drivers_of
@@ -143,6 +143,6 @@ class Observer(Term):
             contact = RELEASE * contact
         if self.contact == 'collision':
             collision = RELEASE * collision
-        if not (torque <= collision).all():  # also if it is NaN
+        if not all_true(torque <= collision):  # also if it is NaN
             return 'collision'
-        return 'contact' if (torque > contact).any() else 'none'
+        return 'contact' if any_true(torque > contact) else 'none'

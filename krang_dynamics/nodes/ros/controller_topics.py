@@ -64,6 +64,11 @@ class ControllerTopics:
             self._external.publish(self._term.stamped(stamp, outputs.external))
         return torque
 
+    @property
+    def is_received(self) -> bool:
+        """Whether a node subscribes to the commands."""
+        return bool(self._commands.get_subscription_count() > 0)
+
     def flush(self) -> None:
         """Wait until the last command has arrived: the end of a process discards its messages."""
         self._commands.wait_for_all_acked(FLUSH)

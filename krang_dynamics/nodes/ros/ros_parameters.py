@@ -28,6 +28,7 @@ PROCESS_PARAMETERS = (
 NODE_PARAMETERS = (
     *PROCESS_PARAMETERS,
     Parameter('guard', 'text', '', 'node of the guard between controller and drivers; empty: none'),
+    Parameter('auto_activate', 'flag', False, 'true: configure and activate the node when it starts'),
     Parameter('publish_terms', 'flag', False, 'true: publish the torque of each term and the reference'),
     Parameter('flight_recorder', 'text', FLIGHTS, 'folder for bags of the time before a fault; empty: none'),
 )

@@ -1,12 +1,13 @@
-"""Wrenches in frames outside the robot, converted by tf2 if it is installed."""
+"""Wrenches and targets in frames outside the robot, converted by tf2 if it is installed."""
 
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pinocchio as pin
 from rclpy.node import Node
 from rclpy.time import Time
 
+from ...control.reference.cartesian_target import PoseSample, TwistSample
 from ...control.terms.wrench import WrenchSample
 
 try:
@@ -14,9 +15,11 @@ try:
 except ImportError:  # a ROS installation has it, PyPI does not
     tf2_ros = None
 
+Sample = TypeVar('Sample', WrenchSample, PoseSample, TwistSample)
+
 
 class Transforms:
-    """Transforms wrenches to the robot's root link; without tf2 they stay unchanged."""
+    """Transforms samples to the robot's root link; without tf2 they stay unchanged."""
 
     def __init__(self, node: Node, root: str) -> None:
         self._root = root
@@ -29,8 +32,8 @@ class Transforms:
         if self._buffer is not None:
             self._listener.unregister()
 
-    def to_root(self, sample: WrenchSample) -> WrenchSample:
-        """The same wrench in the root link; unchanged if tf2 does not know its frame."""
+    def to_root(self, sample: Sample) -> Sample:
+        """The same in the root link; unchanged if tf2 does not know its frame."""
         if self._buffer is None:
             return sample
         try:

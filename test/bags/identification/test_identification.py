@@ -40,6 +40,7 @@ def changed(robot):
     return Robot(config, with_inertias(robot, bodies))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('period', [4e-3, pytest.param(2e-3, marks=pytest.mark.long)])
 def test_krang_in_mujoco_is_identified(period, tmp_path):
     """Friction of the arms and all rotors to 5 %, held-out RMSE to 1.2 times that of the true model."""

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import numpy as np
+import pinocchio as pin
 import pytest
 from bags.bagging import START, record_model
 
@@ -13,6 +14,7 @@ from krang_dynamics.bags.io.reader import Bag
 from krang_dynamics.bags.io.writer import BagWriter, prepare
 from krang_dynamics.bags.replay.replayer import replay
 from krang_dynamics.cli.main import main
+from krang_dynamics.control import messages
 from krang_dynamics.control.node_state import NodeState
 from krang_dynamics.control.session import Session, seconds
 from krang_dynamics.control.settings import Settings
@@ -121,6 +123,28 @@ class Flight:
         self.time += 1_000_000
         self._keep_message('/joint_trajectory', message)
         self.session.take_trajectory(message, self.time)
+        return self
+
+    def aim(self, frame, offset, twist=None):
+        """A target of a frame: its present pose, moved by an offset [m], or a twist."""
+        types = prepare().types
+        header = types['std_msgs/msg/Header'](
+            types['builtin_interfaces/msg/Time'](0, 0), self.robot.urdf.root
+        )
+        vector, T = types['geometry_msgs/msg/Vector3'], self.robot.frame_pose(self.q, frame)
+        point = types['geometry_msgs/msg/Point'](*(T[:3, 3] + offset))
+        turn = types['geometry_msgs/msg/Quaternion'](*pin.Quaternion(T[:3, :3]).coeffs())
+        self.time += 1_000_000
+        if twist is None:
+            pose = types['geometry_msgs/msg/Pose'](point, turn)
+            message = types['geometry_msgs/msg/PoseStamped'](header, pose)
+            self._keep_message(f'/target_pose/{frame}', message)
+            self.session.take_target(messages.pose_sample(frame, message, self.now[0]))
+        else:
+            both = types['geometry_msgs/msg/Twist'](vector(*twist[:3]), vector(*twist[3:]))
+            message = types['geometry_msgs/msg/TwistStamped'](header, both)
+            self._keep_message(f'/target_twist/{frame}', message)
+            self.session.take_target(messages.twist_sample(frame, message, self.now[0]))
         return self
 
     def press(self):
@@ -442,3 +466,21 @@ def test_a_robot_whose_joints_never_come_is_an_error_that_names_them(tmp_path):
     path = record_model(tmp_path / 'bag', load_robot('planar_2r'), duration=0.5)
     with pytest.raises(BagError, match='joint_6'):
         replay(Bag(path), load_robot('anthropomorphic'))
+
+
+def test_targets_of_a_hand_are_replayed_bit_by_bit(tmp_path):
+    terms = {'terms': ('gravity', 'cartesian_impedance'), 'stream_velocity': 0.5}
+    terms['cartesian_tool_stiffness'] = [200.0] * 3 + [0.5] * 3
+    flight = Flight('anthropomorphic', **terms)
+    flight._effort = flight.robot.gravity_torque(flight.q)
+    flight.run(0.2).enable().run(1.2)
+    flight.aim('tool', [0.0, 0.05, 0.03]).run(0.5).aim('tool', [0.0, 0.0, 9.0]).run(0.3)
+    for _ in range(5):
+        flight.aim('tool', 0.0, [0.0, 0.0, 0.05, 0.0, 0.1, 0.0]).run(0.05)
+    flight.set(cartesian_tool_stiffness=[100.0] * 3 + [0.3] * 3).run(0.5)
+    assert flight.fault is None
+    assert np.abs(flight.q - flight.robot.home).max() > 0.05
+    result = replay(Bag(flight.write(tmp_path / 'bag')), flight.robot)
+    assert result.comparison.largest == 0.0
+    assert result.comparison.count == len(flight.commands())
+    assert any('out of reach' in reason for reason in result.refused)

@@ -59,12 +59,14 @@ def test_released_at_home_under_gravity_compensation_it_does_not_drift(krang, pl
     assert np.abs(closed.plant.q - krang.home).max() <= 1e-6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(('plant', 'bound'), [('pinocchio', 2e-5), ('mujoco', 1e-4)])
 def test_sixteen_joints_at_full_speed_are_tracked(krang, motion, plant, bound):
     closed = loop(krang, plant, TRACKING, gains_bandwidth=2 * np.pi * 5)
     assert tracking_error(closed, motion) <= bound
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ('plant', 'mass', 'friction'),
     [

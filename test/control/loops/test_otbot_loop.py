@@ -38,6 +38,7 @@ def drive(plant, eight, duration, pushes=()):
     return path[begin:, :3] - eight.at(times[begin:] - start)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ('plant', 'bound', 'duration'),
     [
@@ -54,6 +55,7 @@ def test_the_eight_is_followed(plant, bound, duration, eight):
         assert np.abs(error[:, 2]).max() <= 1e-3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ('plant', 'pushes'),
     [

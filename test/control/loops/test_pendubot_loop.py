@@ -51,6 +51,7 @@ def test_it_swings_up_and_balances(machine, volts, plant):
     check(*swing_up(machine, volts, plant, 8.0))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ('plant', 'duration'),
     [

@@ -214,14 +214,13 @@ def test_a_set_point_is_reached_within_the_stream_limits_and_held_with_its_effor
 def test_a_stream_that_is_not_renewed_comes_to_rest_and_holds_without_effort():
     reference = following(point(1.0, efforts=[[5.0, 6.0]]), timeout=0.1)
     assert reference.update(10.1 - 1e-9, ARM.home) == []
-    assert snapshot(reference, 10.1)[1, 1] > 0.5
+    assert snapshot(reference, 10.1)[1, 1] == pytest.approx(0.45, abs=1e-6)  # 120 rad/s3, then 6 rad/s2
     reference.update(10.1 + 1e-9, ARM.home)
-    before = snapshot(reference, 10.1 + 1e-9)
-    assert before[1, 1] == pytest.approx(0.6, abs=1e-6)  # 6 rad/s2 for 0.1 s
-    after = over(reference, 10.1 + np.linspace(0, 0.2, 201))
-    assert (np.diff(after[1, :, 1]) >= -6e-3 - 1e-9).all()
+    after = over(reference, 10.1 + 1e-9 + np.linspace(0, 0.4, 401))
+    assert (np.abs(after[2, :, 1]) <= 6 + 1e-9).all()
+    assert (np.abs(np.diff(after[2, :, 1])) <= 120e-3 + 1e-6).all()
     final = snapshot(reference, 20.0)
-    assert final[0, 1] == pytest.approx(ARM.home[1] + 0.06, abs=1e-6)
+    assert ARM.home[1] + 0.01 < final[0, 1] < ARM.home[1] + 0.2
     np.testing.assert_array_equal(final[1:], 0)
 
 
@@ -231,7 +230,8 @@ def test_a_renewed_stream_reaches_its_last_set_point():
         reference.update(10 + k * 0.002, ARM.home)
         reference.accept(point(0.5 * k / 499), 10 + k * 0.002, ARM.home)
     end = 10 + 499 * 0.002
-    assert abs(snapshot(reference, end)[0, 1] - ARM.home[1] - 0.5) < 0.5**2 / 12 + 1e-3  # v^2 / 2 a
+    lag = 0.5**2 / 12 + 0.5 * 0.05 / 2  # v^2 / 2 a, and the time in which the deceleration is reached
+    assert abs(snapshot(reference, end)[0, 1] - ARM.home[1] - 0.5) < lag + 1e-3
     for t in np.linspace(0, 0.49, 50):
         reference.update(end + t, ARM.home)
     np.testing.assert_array_equal(snapshot(reference, end + 0.49)[0, COLUMNS], ARM.home[COLUMNS] + 0.5)
@@ -242,9 +242,9 @@ def test_each_of_two_streams_must_be_renewed():
     reference = following(point(1.0), other, timeout=0.1)
     reference.accept(replace(other, positions=[ARM.home[:1] + 1.1]), 10.09, ARM.home)
     reference.update(10.15, ARM.home)
-    v = snapshot(reference, 10.16)[1]
-    assert v[1] < snapshot(reference, 10.15)[1, 1]
-    assert v[0] > snapshot(reference, 10.15)[1, 0]
+    reference.update(10.18, ARM.home)
+    a = snapshot(reference, 10.3)[2]
+    assert a[1] < 0 < a[0]
 
 
 def test_a_clock_that_is_not_a_number_ends_a_stream():
@@ -267,7 +267,8 @@ def test_no_points_bring_every_joint_to_rest_within_the_stream_limits():
         assert (np.abs(np.diff(v, axis=0)) <= ARM.velocity_limits / 0.5 * 1e-3 + 1e-9).all()
         np.testing.assert_array_equal(v[-1], 0)
         way = before[1] * np.abs(before[1]) / (2 * ARM.velocity_limits / 0.5)
-        np.testing.assert_allclose(snapshot(stopped, 20.0)[0], before[0] + way)
+        longest = np.abs(way) + np.abs(before[1]) * 0.1
+        assert (np.abs(snapshot(stopped, 20.0)[0] - before[0] - way) <= longest).all()
 
 
 def test_a_stop_ends_before_a_position_limit():

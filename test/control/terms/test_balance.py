@@ -152,6 +152,7 @@ def test_a_tap_does_not_bring_it_down():
     assert loops.controllers[0].mode == 'balance'
 
 
+@pytest.mark.slow
 def test_knocked_down_it_swings_up_again():
     loops = balanced().run(0.02, push=2.5)  # 0.05 N m s
     loops.run(0.3)

@@ -134,6 +134,7 @@ def test_a_term_without_more_takes_no_samples_and_has_no_fault(nudge):
     assert term.reset() is None
 
 
+@pytest.mark.slow
 def test_a_fault_of_a_term_stops_the_controller(nudge):
     loop = Harness(terms=('gravity', 'nudge')).start()
     loop.controller.terms[1].fault = lambda: Fault('nudged', 'too much')

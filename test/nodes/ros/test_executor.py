@@ -292,6 +292,7 @@ def test_a_guard_condition_calls_once_per_trigger(executor, node):
         assert len(calls) == count
 
 
+@pytest.mark.slow
 def test_what_is_created_later_is_served_and_what_is_destroyed_is_gone(executor, node, peer):
     received = []
     for round in range(3):
@@ -769,6 +770,7 @@ def test_events_find_their_subscription_after_rclpy_has_waited_on_some_of_them(e
     assert (len(first), len(second)) == (0, 1)
 
 
+@pytest.mark.slow
 def test_a_node_may_change_in_other_threads_while_it_is_spun(executor, node, peer):
     received, publisher = [], peer.create_publisher(Int64, 'a', DEPTH)
     deadline = time.monotonic() + 2.0

@@ -1,0 +1,1 @@
+"""Recordings of many robots: figures of every bag, trends, change points."""

@@ -1,0 +1,51 @@
+"""Parts of an HTML report that is one file: tables and embedded plots."""
+
+import base64
+import html
+import io
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+STYLE_SHEET = """
+body { font: 15px/1.5 system-ui, sans-serif; max-width: 72em; margin: 2em auto; color: #222 }
+table { border-collapse: collapse; margin: 1em 0 } td, th { padding: .2em .8em; text-align: left }
+td { font-variant-numeric: tabular-nums } img { max-width: 100% } .bad { color: #a40000 }
+"""
+
+
+def page(title: str, parts: Iterable[str]) -> str:
+    """A page with a title and parts that are HTML already."""
+    head = f'<meta charset="utf-8"><title>{html.escape(title)}</title><style>{STYLE_SHEET}</style>'
+    body = ''.join([f'<h1>{html.escape(title)}</h1>', *parts])
+    return f'<!doctype html><html><head>{head}</head><body>{body}</body></html>'
+
+
+def html_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table of plain text."""
+    head = ''.join(f'<th>{html.escape(cell)}</th>' for cell in header)
+    body = ''.join(
+        '<tr>' + ''.join(f'<td>{html.escape(cell)}</td>' for cell in row) + '</tr>' for row in rows
+    )
+    return f'<table><tr>{head}</tr>{body}</table>'
+
+
+def paragraph(text: str) -> str:
+    """Plain text."""
+    return f'<p>{html.escape(text)}</p>'
+
+
+def new_figure(width: float, height: float) -> Any:
+    """A matplotlib figure [inch] that needs no display."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height), layout='constrained')
+    FigureCanvasAgg(figure)
+    return figure
+
+
+def image(figure: Any) -> str:
+    """A figure of matplotlib as an embedded picture."""
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format='png', dpi=80)
+    return f'<img alt="" src="data:image/png;base64,{base64.b64encode(buffer.getvalue()).decode()}">'

@@ -1,0 +1,79 @@
+"""`krang campaign`: many disturbed runs of a set-up in simulation."""
+
+import argparse
+import json
+import os
+from typing import Any
+
+from ..errors import KrangError
+from ..robot.library import load_robot
+from .arguments import FORCE, ROBOT, command_parser
+from .libraries import require_libraries
+
+
+def add_parser(commands: Any) -> argparse.ArgumentParser:
+    parser = command_parser(
+        commands,
+        'campaign',
+        'simulate many disturbed runs of controller and guard, and judge them by an independent monitor',
+        'krang campaign krang --runs 1000 --html krang.html --min-held 0.6',
+        'krang campaign my_robot.urdf --plan plan.yaml --scheduler tcp://node1:8786',
+        'krang campaign krang --again 17 --picture run_17.png --record run_17',
+    )
+    add = parser.add_argument
+    add('robot', help=ROBOT)
+    add('--plan', metavar='FILE', help='YAML with terms, settings, and what is varied; default: everything')
+    add('--runs', type=int, default=1000, help='number of runs; default 1000')
+    add('--seed', type=int, default=0, help='seed of the first run; the others follow; default 0')
+    add('--workers', type=int, metavar='N', help='processes; default: one per core')
+    add('--scheduler', metavar='ADDRESS', help='use a Dask cluster, for example tcp://node1:8786')
+    add('--html', metavar='FILE', help='write a report with plots')
+    add('--json', metavar='FILE', help='write all runs and figures as JSON')
+    add('--min-held', type=float, metavar='SHARE', help='exit status 1 if fewer runs are held, 0 .. 1')
+    add('--max-unsafe', type=int, default=0, metavar='N', help='exit status 1 if more are unsafe; default 0')
+    add('--again', type=int, metavar='SEED', help='repeat one run, with the same plan')
+    add('--picture', metavar='FILE', help='with --again: plot as PNG')
+    add('--record', metavar='BAG', help='with --again: write states, torques and reference to a bag')
+    add('--force', action='store_true', help=FORCE)
+    return parser
+
+
+def run(options: argparse.Namespace) -> int:
+    """Exit status 1 if too few runs are held, or too many are unsafe."""
+    drawn = options.html or options.picture
+    require_libraries(
+        *([] if options.again is not None else ['distributed']),
+        *(['matplotlib'] if drawn else []),
+        *(['rosbags'] if options.record else []),
+    )
+    from ..bags.io.files import make_way, refuse_existing, write
+    from ..scenarios.campaign_again import run_again
+    from ..scenarios.campaign_monitor import UNSAFE
+    from ..scenarios.campaign_plan import load_plan
+    from ..scenarios.campaign_report import Campaign
+    from ..scenarios.campaign_run import run_campaign
+
+    if options.runs < 1 or options.seed < 0 or (options.workers or 1) < 1:
+        raise KrangError('--runs and --workers must be 1 or more, --seed 0 or more')
+    refuse_existing((options.html, options.json, options.picture), options.force)
+    robot = load_robot(options.robot)
+    plan = load_plan(robot, options.plan)
+    command = f'krang campaign {options.robot}' + (f' --plan {options.plan}' if options.plan else '')
+    if options.again is not None:
+        if options.record:
+            make_way(options.record, options.force)
+        result = run_again(robot, plan, options.again, options.picture, options.record)
+        values = ', '.join(f'{name} {value:.4g}' for name, value in result.values.items())
+        print(f'seed {result.seed}: {result.outcome}; {result.reason or "no fault"}; {values}')
+        return int(result.outcome == UNSAFE)
+    seeds = range(options.seed, options.seed + options.runs)
+    workers = options.workers or os.cpu_count() or 1
+    campaign = Campaign(
+        robot.name, command, plan, run_campaign(robot, plan, seeds, workers, options.scheduler)
+    )
+    print(campaign.text())
+    write(options.json, json.dumps(campaign.as_json(), indent=1))
+    if options.html:
+        write(options.html, campaign.html())
+    too_few = options.min_held is not None and not campaign.held >= options.min_held
+    return int(too_few or campaign.count(UNSAFE) > options.max_unsafe)

@@ -1,0 +1,219 @@
+"""Cartesian targets: poses and twists of hands become streamed motions of their joints."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pinocchio as pin
+
+from ...arrays import Array, Integers, Mask, array
+from ...errors import InputError
+from ...robot.model import Robot
+from .joint_reference import Reference
+
+ALIGNED = pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
+UNIT = 1e-3  # by which the norm of a quaternion may differ from 1
+LENGTH = 0.3  # that makes angles comparable with distances [m/rad]
+MOST_STEPS = 15  # of the inverse kinematics
+STEP = 0.3  # largest change of a joint in one of them [rad, m]
+DAMPING = 1e-4  # of the first of them [m2]
+POSTURE = 1e-5  # weight of the posture [m2/rad2]
+SMALL = 1e-5  # a change of the joints that ends it [rad, m]
+OUT_OF_REACH = 1e-3  # error of a pose that is reported [m]
+CATCH_UP = 5.0  # rate at which a twist's reference returns to the integrated pose [1/s]
+
+
+@dataclass(frozen=True)
+class PoseSample:
+    """Target pose of `frame`, in the axes and relative to the origin of `frame_id`."""
+
+    frame: str  # the hand
+    frame_id: str
+    position: Array  # [m]
+    quaternion: Array  # x y z w
+    arrival: float  # steady [s]
+
+    def moved(self, frame_id: str, rotation: Array, translation: Array) -> 'PoseSample':
+        """The same target relative to another frame, given the pose in it [m]."""
+        turn = pin.Quaternion(rotation) * pin.Quaternion(*self.quaternion[[3, 0, 1, 2]])
+        return replace(
+            self,
+            frame_id=frame_id,
+            position=rotation @ self.position + translation,
+            quaternion=np.array(turn.coeffs()),
+        )
+
+
+@dataclass(frozen=True)
+class TwistSample:
+    """Target velocity of `frame` (linear [m/s], angular [rad/s]) in the axes of `frame_id`."""
+
+    frame: str  # the hand
+    frame_id: str
+    twist: Array
+    arrival: float  # steady [s]
+
+    def moved(self, frame_id: str, rotation: Array, translation: Array) -> 'TwistSample':
+        """The same velocity in the axes of another frame."""
+        twist = np.concatenate([rotation @ self.twist[:3], rotation @ self.twist[3:]])
+        return replace(self, frame_id=frame_id, twist=twist)
+
+
+@dataclass
+class _Hand:
+    """The target of one hand."""
+
+    joints: Integers  # that move it
+    pose: pin.SE3 | None = None  # where it should be at `time`, in the world
+    twist: Array | None = None  # with which it should move from there on, in world axes
+    time: float = -np.inf  # of the newest message [s]
+
+
+class CartesianTargets:
+    """Moves the joints of hands so that their reference reaches a pose, or follows a twist.
+
+    A pose is reached by a streamed set-point of the joints, a twist by their velocities. With both, the
+    twist is the velocity of the pose. A pose out of reach is approached as far as the joints' limits allow.
+    """
+
+    def __init__(self, robot: Robot, joints: Mapping[str, Mask], posture: Array | None = None) -> None:
+        self.posture = posture  # preferred [rad]; None: that at reset
+        self._robot = robot
+        self._hands = {frame: _Hand(np.flatnonzero(mask)) for frame, mask in joints.items()}
+        self._start = robot.home
+
+    @property
+    def frames(self) -> Iterable[str]:
+        return self._hands
+
+    def reset(self, q: Array) -> None:
+        """Forget all targets; q is the pose of the robot [rad]."""
+        self._start = q.copy()
+        for hand in self._hands.values():
+            hand.pose, hand.twist, hand.time = None, None, -np.inf
+
+    def take(self, sample: PoseSample | TwistSample, now: float, q: Array, reference: Reference) -> None:
+        """Use a target from now [s] on; q is measured. Or raise InputError and change nothing."""
+        name = f'target_{"pose" if isinstance(sample, PoseSample) else "twist"}/{sample.frame}'
+        if sample.frame not in self._hands:
+            raise InputError(f'{name}: not a hand of cartesian_impedance; it has {", ".join(self._hands)}')
+        if sample.frame_id not in self._robot.frames:
+            raise InputError(f'{name}: frame_id {sample.frame_id!r} is not a frame of the robot')
+        hand = self._hands[sample.frame]
+        base = pin.SE3(self._robot.frame_pose(q, sample.frame_id))
+        q_d = q.copy()  # joints that are not commanded are where they are
+        q_d[hand.joints] = reference.sample(now)[0][hand.joints]
+        is_fresh = now - hand.time <= reference.timeout
+        if isinstance(sample, PoseSample):
+            pose = base * checked_pose(name, sample)
+            if is_fresh and hand.twist is not None:
+                self._follow(sample.frame, now, q_d, pose, hand.twist, reference)
+                hand.pose, hand.time = pose, now
+                return
+            goal, distance = self._inverse(sample.frame, pose, q_d, reference)
+            reference.move_to(now, hand.joints, goal[hand.joints], streamed=is_fresh)
+            hand.pose, hand.twist, hand.time = pose, None, now
+            if distance > OUT_OF_REACH:
+                raise InputError(
+                    f'{name}: out of reach by {1e3 * distance:.0f} mm (with {1e3 * LENGTH:g} mm per rad); '
+                    'the nearest pose that was found is approached'
+                )
+            return
+        twist = array(name, sample.twist, (6,))
+        twist = np.concatenate([base.rotation @ twist[:3], base.rotation @ twist[3:]])
+        pose = pin.SE3(self._robot.frame_pose(q_d, sample.frame))
+        if is_fresh and hand.pose is not None:
+            pose = hand.pose if hand.twist is None else advanced(hand.pose, hand.twist, now - hand.time)
+        self._follow(sample.frame, now, q_d, pose, twist, reference)
+        hand.pose, hand.twist, hand.time = pose, twist, now
+
+    def _follow(
+        self, frame: str, now: float, q_d: Array, pose: pin.SE3, twist: Array, reference: Reference
+    ) -> None:
+        """Move the joints so that the hand has a twist, and returns to the pose of that time."""
+        joints = self._hands[frame].joints
+        error, J = self._error(frame, pose, q_d)
+        wanted = CATCH_UP * error
+        wanted += np.concatenate([twist[:3], LENGTH * twist[3:]])
+        v = J.T @ np.linalg.solve(J @ J.T + DAMPING * np.eye(6), wanted)
+        reference.move_at(now, joints, reference.slowed(joints, q_d[joints], v))
+
+    def _inverse(self, frame: str, pose: pin.SE3, q: Array, reference: Reference) -> tuple[Array, float]:
+        """The joint positions with the hand at a pose, from q on, and the error that remains [m].
+
+        Levenberg-Marquardt steps within the position limits. The posture counts a little, and not at all in
+        the last steps.
+        """
+        joints = self._hands[frame].joints
+        lower, upper = reference.bounds.of(joints.tolist())['position']
+        preferred = self._start if self.posture is None else self.posture
+        posture = np.clip(preferred[joints], lower, upper)
+        weight, damping = POSTURE, DAMPING
+        q = q.copy()
+        q[joints] = np.clip(q[joints], lower, upper)
+        error, J = self._error(frame, pose, q)
+        for _ in range(MOST_STEPS):
+            x = q[joints]
+            step = _step(J, error, weight * (posture - x), weight + damping, x <= lower, x >= upper)
+            step *= STEP / max(STEP, float(np.abs(step).max(initial=0.0)))
+            new = q.copy()
+            new[joints] = np.clip(x + step, lower, upper)
+            new_error, new_J = self._error(frame, pose, new)
+            way, new_way = posture - x, posture - new[joints]
+            gain = (
+                error.dot(error) - new_error.dot(new_error) + weight * (way.dot(way) - new_way.dot(new_way))
+            )
+            is_small = float(np.abs(new[joints] - x).max(initial=0.0)) < SMALL
+            if gain > 0:
+                q, error, J, damping = new, new_error, new_J, damping / 8
+            else:
+                damping *= 8
+            if is_small and weight == 0:
+                break
+            if is_small:
+                weight, damping = 0.0, DAMPING / 100
+        return q, float(np.sqrt(error.dot(error)))
+
+    def _error(self, frame: str, pose: pin.SE3, q: Array) -> tuple[Array, Array]:
+        """The way to a pose [m], and its Jacobian; angles count as distances by LENGTH."""
+        model, data, fold = self._robot.model, self._robot.data, self._robot.joint_map
+        index = model.getFrameId(frame, pin.FrameType.BODY)
+        J = pin.computeFrameJacobian(model, data, fold.position(q), index, ALIGNED).reshape(6, -1)
+        error = pose_error(pose, pin.updateFramePlacement(model, data, index))
+        error[3:] *= LENGTH
+        J = fold.columns(J)[:, self._hands[frame].joints]
+        J[3:] *= LENGTH
+        return error, J
+
+
+def checked_pose(name: str, sample: PoseSample) -> pin.SE3:
+    """The pose of a sample, or InputError."""
+    position = array(f'{name}: position', sample.position, (3,))
+    x, y, z, w = quaternion = array(f'{name}: orientation', sample.quaternion, (4,))
+    norm = float(np.linalg.norm(quaternion))
+    if abs(norm - 1) > UNIT:
+        raise InputError(f'{name}: the quaternion of the orientation has norm {norm:.6g}; it must be 1')
+    return pin.SE3(pin.Quaternion(w, x, y, z).normalized().matrix(), position)
+
+
+def pose_error(target: pin.SE3, present: pin.SE3) -> Array:
+    """The way from a pose to its target in world axes: distance [m] and rotation vector [rad]."""
+    turn = pin.log3(target.rotation @ present.rotation.T)
+    return np.concatenate([target.translation - present.translation, turn])
+
+
+def advanced(pose: pin.SE3, twist: Array, time: float) -> pin.SE3:
+    """The pose after a time [s] with a constant twist in world axes, at the origin of the hand."""
+    return pin.SE3(pin.exp3(twist[3:] * time) @ pose.rotation, pose.translation + twist[:3] * time)
+
+
+def _step(J: Array, error: Array, pull: Array, damping: float, at_lower: Mask, at_upper: Mask) -> Array:
+    """Solution of (J^T J + damping) x = J^T error + pull; joints at a limit do not move beyond it."""
+    H, g = J.T @ J, J.T @ error + pull
+    H.flat[:: len(H) + 1] += damping
+    step = np.linalg.solve(H, g)
+    while (blocked := (at_lower & (step < 0)) | (at_upper & (step > 0))).any():
+        H[blocked], H[:, blocked], g[blocked] = 0.0, 0.0, 0.0
+        H[blocked, blocked] = 1.0
+        step = np.linalg.solve(H, g)
+    return np.asarray(step)

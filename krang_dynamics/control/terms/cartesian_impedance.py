@@ -1,0 +1,281 @@
+"""Cartesian impedance: hands on springs and dampers about their reference, joints on softer ones."""
+
+from dataclasses import dataclass
+from math import inf, pi, sqrt
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pinocchio as pin
+
+from ...arrays import Array, Mask, array, joint_vector
+from ...errors import ConfigError, InputError, UnknownNameError
+from ...robot.model import Robot
+from ..drivers import drivers_of
+from ..dynamics import Dynamics
+from ..parameters import Parameter
+from .term import Term, TermInputs, register_term
+
+if TYPE_CHECKING:
+    from ..settings import Settings
+
+STIFFNESS = (400.0,) * 3 + (50.0,) * 3  # default [N/m, N m/rad]
+FREE = 1.0  # an axis with less stiffness is damped as if it had this one [N/m, N m/rad]
+BANDWIDTH = 10.0  # of the default posture stiffness [rad/s]
+# A direction of the task whose frequency is below this share of the highest one is almost singular: there
+# the posture acts instead.
+SINGULAR = 0.03
+
+
+@dataclass
+class HandSettings:
+    """Impedance of one frame, in the axes of another frame."""
+
+    stiffness: Array  # [N/m, N m/rad]
+    damping_ratio: float
+    axes: str
+    max_force: float  # of the spring [N]
+    max_moment: float  # of the spring [N m]
+
+
+@register_term
+class CartesianImpedance(Term):
+    """A a_d + C v_d + Q + J^T (K e + D J (v_d - v)) + N^T (K_n (q_p - q) + D_n N (v_d - v)).
+
+    The hands' reference is the pose of the joint reference q_d. e is the hands' error, the angular part as
+    the logarithm of a rotation. D gives the damping ratio with the task inertia (J A^-1 J^T)^-1, and
+    N = I - A^-1 J^T (J A^-1 J^T)^-1 J keeps the posture q_p from moving the hands. Only commanded joints
+    take part. Gravity counts once, as in computed_torque.
+    """
+
+    name = 'cartesian_impedance'
+    needs_coriolis = True
+    parameters = (
+        Parameter(
+            'cartesian.<frame>.stiffness', 'numbers', None,
+            'stiffness of the frame along and about x y z; default without any frame: 400 and 50 at all '
+            'end effectors',
+            'N/m, N m/rad', 0, 1e6, live=True,
+        ),
+        Parameter(
+            'cartesian.<frame>.damping_ratio', 'number', 1.0, 'damping ratio of the frame', '1', 0.1, 10,
+            live=True,
+        ),
+        Parameter(
+            'cartesian.<frame>.axes', 'text', '', 'frame of the stiffness axes; default: the root link',
+            live=True,
+        ),
+        Parameter(
+            'cartesian.<frame>.max_force', 'number', None, "largest force of the frame's spring", 'N', 0, 1e6,
+            live=True,
+        ),
+        Parameter(
+            'cartesian.<frame>.max_moment', 'number', None, "largest moment of the frame's spring",
+            'N m', 0, 1e6, live=True,
+        ),
+        Parameter(
+            'nullspace.stiffness', 'per_joint', None,
+            'stiffness of the posture; default: 10 rad/s with the inertia at home', 'N m/rad', 0, 1e6,
+            live=True,
+        ),
+        Parameter(
+            'nullspace.damping_ratio', 'number', 1.0, 'damping ratio of the posture', '1', 0, 10, live=True
+        ),
+        Parameter(
+            'nullspace.posture', 'per_joint', None,
+            'posture that the hands leave free; default: that of the reference, near the pose at enable',
+            'rad', -1e3, 1e3, live=True,
+        ),
+    )  # fmt: skip
+
+    def __init__(self, robot: Robot, settings: 'Settings') -> None:
+        self.hands = hands_of(robot, settings)
+        self._robot = robot
+        commanded = np.isin(robot.joint_names, drivers_of(settings, robot).joints)
+        self._joints = np.flatnonzero(commanded)
+        # By hand: the commanded joints that move it, without the trunk.
+        self.arms = {frame: commanded & arm_joints(robot, frame) for frame in self.hands}
+        self._arms = np.flatnonzero(np.any(list(self.arms.values()), axis=0))
+        self._compensates_gravity = not ('gravity' in settings.terms or settings.hardware_compensates_gravity)
+        # Of each joint while the others are free to move [kg m2].
+        inertia = 1 / np.diag(np.linalg.inv(robot.mass_matrix(robot.home)))
+        self._posture_stiffness = (
+            inertia * BANDWIDTH**2
+            if settings.nullspace_stiffness is None
+            else settings.per_joint('nullspace.stiffness', robot)
+        )
+        self._posture_damping = (
+            2 * settings.nullspace_damping_ratio * np.sqrt(self._posture_stiffness * inertia)
+        )
+        self.posture = None if settings.nullspace_posture is None else posture_of(robot, settings)
+        self._turns: dict[str, Array] = {}  # the last angular error of each hand [rad]
+
+    @classmethod
+    def from_settings(cls, robot: Robot, settings: 'Settings') -> 'CartesianImpedance':
+        if robot.config.rolling:
+            raise InputError(f'cartesian_impedance: {robot.name} rolls on wheels; use rolling_base')
+        if 'computed_torque' in settings.terms:
+            raise InputError(
+                'terms has computed_torque and cartesian_impedance, which both follow the reference; use one'
+            )
+        return cls(robot, settings)
+
+    @property
+    def gains(self) -> tuple[Array, Array]:
+        """Kp [1/s2] and Kd [1/s] of the fastest motion of hands or posture at home, for all joints."""
+        dynamics = Dynamics(self._robot)
+        dynamics.update(self._robot.home, np.zeros(self._robot.nv))
+        task = _Task(self.hands, dynamics, self._arms)
+        fastest = float(task.frequencies[-1])
+        damping = max(hand.damping_ratio for hand in self.hands.values())
+        posture = [
+            float(np.linalg.eigvals(np.linalg.solve(dynamics.A, np.diag(x))).real.max())
+            for x in (self._posture_stiffness, self._posture_damping)
+        ]
+        kp, kd = np.zeros((2, self._robot.nv))
+        kp[self._joints] = max(fastest**2, posture[0])
+        kd[self._joints] = max(2 * damping * fastest, posture[1])
+        return kp, kd
+
+    def reset(self) -> None:
+        self._turns.clear()
+
+    def adopt(self, other: 'CartesianImpedance') -> None:
+        self.hands = other.hands
+        self._posture_stiffness, self.posture = other._posture_stiffness, other.posture
+        self._posture_damping = other._posture_damping
+
+    def torque(self, state: TermInputs) -> Array:
+        joints, arms, dynamics, reference = self._joints, self._arms, state.dynamics, state.reference
+        # Joints that are not commanded are where they are: they cause no feedback.
+        q_d, v_d, a_d = state.q.copy(), state.v.copy(), np.zeros(len(state.q))
+        q_d[joints], v_d[joints], a_d[joints] = reference.q[joints], reference.v[joints], reference.a[joints]
+        task = _Task(self.hands, dynamics, arms)
+        speed = v_d - state.v
+        speed_in_posture = speed.copy()
+        speed_in_posture[arms] = task.null_speed(speed[arms])
+        posture = q_d if self.posture is None else self.posture
+        pull = self._posture_stiffness * (posture - state.q)
+        pull += self._posture_damping * speed_in_posture
+        pull[arms] = task.null_torque(pull[arms]) + task.torque(self._errors(dynamics, q_d), speed[arms])
+        pull += dynamics.A.dot(a_d)
+        pull += dynamics.C.dot(v_d)
+        pull += reference.effort
+        if self._compensates_gravity:
+            pull += dynamics.gravity
+        torque = np.zeros(len(pull))
+        torque[joints] = pull[joints]
+        return torque
+
+    def _errors(self, dynamics: Dynamics, q_d: Array) -> Array:
+        """Forces and moments [N, N m] of the springs of all hands, in world axes."""
+        forces = []
+        for (frame, hand), (R_d, p_d) in zip(
+            self.hands.items(), dynamics.poses_at(q_d, self.hands), strict=True
+        ):
+            R, p = dynamics.pose(frame)
+            turn = near_turn(pin.log3(R_d @ R.T), self._turns.get(frame))
+            self._turns[frame] = turn
+            axes = dynamics.pose(hand.axes)[0]
+            force = axes @ (hand.stiffness[:3] * (axes.T @ (p_d - p)))
+            moment = axes @ (hand.stiffness[3:] * (axes.T @ turn))
+            forces += [limited(force, hand.max_force), limited(moment, hand.max_moment)]
+        return np.concatenate(forces)
+
+
+class _Task:
+    """The hands' motion in coordinates in which every spring has unit stiffness: y = sqrt(K) x.
+
+    There the inverse task inertia is B = U diag(w^2) U^T, with the frequencies w [rad/s] of its modes.
+    """
+
+    def __init__(self, hands: dict[str, HandSettings], dynamics: Dynamics, joints: Any) -> None:
+        A = dynamics.A[np.ix_(joints, joints)]
+        rows, ratios = [], []
+        for frame, hand in hands.items():
+            J, axes = dynamics.jacobian(frame)[:, joints], dynamics.pose(hand.axes)[0]
+            scale = np.sqrt(np.maximum(hand.stiffness, FREE))[:, None]
+            rows += [scale[:3] * (axes.T @ J[:3]), scale[3:] * (axes.T @ J[3:])]
+            ratios += [hand.damping_ratio] * 6
+        J = np.concatenate(rows)
+        self._response = np.linalg.solve(A, J.T)  # A^-1 J^T
+        squares, self._modes = np.linalg.eigh(J @ self._response)
+        self.frequencies = np.sqrt(np.maximum(squares, 0.0))
+        self._J = self._modes.T @ J
+        self._response = self._response @ self._modes
+        self._ratios = np.array(ratios)
+        self._dynamics, self._hands, self._joints = dynamics, hands, joints
+        lowest = SINGULAR * self.frequencies[-1]
+        self._lowest = np.maximum(self.frequencies, lowest)
+        share = np.minimum(self.frequencies / lowest, 1.0) ** 2
+        self._inverse = share / self._lowest**2
+
+    def torque(self, force: Array, speed: Array) -> Array:
+        """J^T f of the springs, and the damping of the hands' speed."""
+        damped = self._modes.T @ (self._ratios * (self._modes @ (self._J @ speed / self._lowest)))
+        torque = 2 * damped @ self._J
+        for i, frame in enumerate(self._hands):
+            torque += force[6 * i : 6 * i + 6] @ self._dynamics.jacobian(frame)[:, self._joints]
+        return np.asarray(torque)
+
+    def null_torque(self, torque: Array) -> Array:
+        """N^T torque: the part that does not accelerate the hands."""
+        return np.asarray(torque - (self._inverse * (torque @ self._response)) @ self._J)
+
+    def null_speed(self, speed: Array) -> Array:
+        """N v: the part of the joints' speed that does not move the hands."""
+        return np.asarray(speed - self._response @ (self._inverse * (self._J @ speed)))
+
+
+def hands_of(robot: Robot, settings: 'Settings') -> dict[str, HandSettings]:
+    """The frames with an impedance: those with a stiffness, else all end effectors."""
+    given = settings.frames('cartesian')
+    frames = [frame for frame, values in given.items() if 'stiffness' in values]
+    frames = frames or list(robot.config.end_effectors)
+    if not frames:
+        raise ConfigError('terms has cartesian_impedance, so cartesian.<frame>.stiffness must be given')
+    hands = {}
+    for frame in frames:
+        values = given.get(frame, {})
+        axes = values.get('axes') or robot.urdf.root
+        for name in (frame, axes):
+            if name not in robot.frames:
+                raise UnknownNameError('cartesian frame', name, robot.frames)
+        hands[frame] = HandSettings(
+            array(f'cartesian.{frame}.stiffness', values.get('stiffness', STIFFNESS), (6,)),
+            values.get('damping_ratio', 1.0),
+            axes,
+            values.get('max_force', inf),
+            values.get('max_moment', inf),
+        )
+    return hands
+
+
+def arm_joints(robot: Robot, frame: str) -> Mask:
+    """The joints that move a frame, without the trunk: joints that move more than one end effector."""
+    moved = [set(robot.urdf.subtree(robot.urdf.joints[name].child)) for name in robot.joint_names]
+    ends = set(robot.config.end_effectors)
+    return np.array([frame in links and len(ends & links) < 2 for links in moved])
+
+
+def posture_of(robot: Robot, settings: 'Settings') -> Array:
+    """The posture of the settings [rad]."""
+    posture = settings.per_joint('nullspace.posture', robot)
+    return joint_vector('nullspace.posture', posture, robot.joint_names, (robot.nv,))
+
+
+def near_turn(turn: Array, before: Array | None) -> Array:
+    """The rotation vector [rad], or the same rotation the other way round if that is nearer to `before`.
+
+    The logarithm jumps at pi; an error that passes pi does not.
+    """
+    angle = sqrt(turn.dot(turn))
+    if before is None or angle < pi / 2:
+        return turn
+    other = turn * (1 - 2 * pi / angle)
+    return other if np.sum((other - before) ** 2) < np.sum((turn - before) ** 2) else turn
+
+
+def limited(x: Array, largest: float) -> Array:
+    """x, scaled to at most `largest` in its own direction."""
+    length = sqrt(x.dot(x))
+    return x if length <= largest else x * (largest / length)

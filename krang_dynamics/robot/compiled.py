@@ -1,0 +1,145 @@
+"""The derived equations of one robot as machine code: C by `derivation`, built by the system's compiler."""
+
+import ctypes
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..arrays import FLOAT64, Array
+from ..derivation.code_generation import c_source
+from ..derivation.engine import CasadiEngine, Engine
+from ..derivation.equations import derive
+from ..derivation.frames import FrameTree, Wheel
+from ..derivation.from_urdf import read_urdf
+from ..derivation.numeric import Drive, Numeric, evaluate
+from ..errors import KrangError
+from .payload import Payload
+
+if TYPE_CHECKING:
+    from .model import Robot
+
+# checked_name(result, inputs) for numpy: 0, or 1 if an input is not finite.
+ENTRY = """
+int checked_{name}({inputs})
+{{
+  double zero = 0.0;
+  for (int i = 0; i < {count}; i++) zero += {finite};
+  if (zero != 0.0) return 1;
+  {name}({arguments});
+  return 0;
+}}
+"""
+
+
+class CompiledDynamics:
+    """Inverse dynamics and gravity torque of a robot, the same as Robot's to rounding.
+
+    It has internal buffers, so it must not be shared between threads.
+    """
+
+    def __init__(self, robot: 'Robot') -> None:
+        self._robot = robot
+        self._shape = (robot.nv,)
+        tree = numeric_frames(robot, CasadiEngine())
+        functions = evaluate(derive(tree), drive_of(robot)).functions
+        chosen = {name: functions[name] for name in ('inverse_dynamics', 'gravity')}
+        library = _compile(_source(Numeric(robot.joint_names, chosen), robot))
+        self._tau = np.zeros(robot.nv)
+        self._inverse_dynamics = _entry(library.checked_inverse_dynamics, 3, self._tau)
+        self._gravity = _entry(library.checked_gravity, 1, self._tau)
+
+    def inverse_dynamics(self, q: Array, v: Array, a: Array) -> Array:
+        """A a + C v + Q [N m], as Robot.inverse_dynamics()."""
+        if (
+            type(q) is type(v) is type(a) is np.ndarray
+            and q.dtype is v.dtype is a.dtype is FLOAT64
+            and q.shape == v.shape == a.shape == self._shape
+            and not self._inverse_dynamics(q.tobytes(), v.tobytes(), a.tobytes())
+        ):
+            return self._tau.copy()
+        return self._robot.inverse_dynamics(q, v, a)  # converts lists, and names what is wrong
+
+    def gravity_torque(self, q: Array) -> Array:
+        """Q [N m], as Robot.gravity_torque()."""
+        if (
+            type(q) is np.ndarray
+            and q.dtype is FLOAT64
+            and q.shape == self._shape
+            and not self._gravity(q.tobytes())
+        ):
+            return self._tau.copy()
+        return self._robot.gravity_torque(q)
+
+
+def numeric_frames(robot: 'Robot', engine: Engine) -> FrameTree:
+    """The frames of the robot's URDF with the numbers of URDF, robot file and payloads."""
+    config = robot.config
+    tree = read_urdf(robot.urdf.text, engine, robot.joint_names, config.gravity, config.end_effectors)
+    tree.wheels = [Wheel(wheel.link, wheel.radius, wheel.axle) for wheel in config.rolling]
+    for payload in robot.payloads:
+        frame = tree.frames[payload.frame]
+        both = zip(frame.parameters, _parameters(payload), strict=True)
+        tree.frames[payload.frame] = replace(frame, parameters=[x + y for x, y in both])
+    return tree
+
+
+def drive_of(robot: 'Robot') -> Drive:
+    """Rotor inertia, friction and driven joints."""
+    friction = robot.friction
+    return Drive(
+        np.diag(robot.rotor_inertia()).tolist(),
+        friction.viscous.tolist(),
+        friction.coulomb.tolist(),
+        friction.sign == 'smooth',
+        robot.actuated_joint_names,
+    )
+
+
+def _parameters(payload: Payload) -> list[float]:
+    """[m MX MY MZ XX XY XZ YY YZ ZZ] about the origin of its frame."""
+    m, c = payload.mass, payload.com
+    J = payload.inertia + m * (c @ c * np.eye(3) - np.outer(c, c))
+    return [m, *(m * c).tolist(), *J[np.triu_indices(3)].tolist()]
+
+
+def _source(numeric: Numeric, robot: 'Robot') -> str:
+    parts = [c_source(numeric, robot.name)]
+    for name, function in numeric.functions.items():
+        inputs = function.name_in()
+        arguments = [*inputs, 'result']
+        parts.append(
+            ENTRY.format(
+                name=name,
+                inputs=', '.join(['double *result', *(f'const double *{x}' for x in inputs)]),
+                count=robot.nv,
+                finite=' + '.join(f'0.0 * {x}[i]' for x in inputs),
+                arguments=', '.join(arguments),
+            )
+        )
+    return '\n'.join(parts)
+
+
+def _compile(source: str) -> ctypes.CDLL:
+    if shutil.which('cc') is None:
+        raise KrangError('compiled() needs a C compiler, cc; install one, for example build-essential')
+    with tempfile.TemporaryDirectory() as folder:
+        code, library = Path(folder) / 'equations.c', Path(folder) / 'equations.so'
+        code.write_text(source)
+        options = ['-std=c99', '-O2', '-march=native', '-shared', '-fPIC', '-o', str(library)]
+        result = subprocess.run(['cc', *options, str(code), '-lm'], capture_output=True, text=True)
+        if result.returncode:
+            raise KrangError(f'the C compiler failed: {result.stderr.strip()[:200]}')
+        return ctypes.CDLL(str(library))
+
+
+def _entry(function: Any, count: int, result: Array) -> Callable[..., int]:
+    """The function of `count` vectors as bytes, which writes into `result`."""
+    function.argtypes = [ctypes.c_void_p, *[ctypes.c_char_p] * count]
+    return partial(function, result.ctypes.data)

@@ -1,0 +1,66 @@
+"""One run of a campaign again, with a picture and a bag."""
+
+from pathlib import Path
+
+import numpy as np
+
+from ..bags.io.html_page import new_figure
+from ..bags.io.joint_state_codec import TYPE, JointStateWriter
+from ..bags.io.writer import BagWriter
+from ..errors import KrangError
+from ..robot.model import Robot
+from .campaign_loop import EPOCH, RunResult, Trace, run_once
+from .campaign_plan import Plan
+
+
+def run_again(robot: Robot, plan: Plan, seed: int, picture: str | None, bag: str | None) -> RunResult:
+    """Repeat the run of a seed, and write what it looked like."""
+    trace = Trace()
+    result = run_once(robot, plan, seed, trace)
+    if picture is not None:
+        paint_run(robot, result, trace, picture)
+    if bag is not None:
+        write_bag(robot, trace, bag)
+    return result
+
+
+def paint_run(robot: Robot, result: RunResult, trace: Trace, file: str) -> None:
+    """Positions, torques and the fastest point over time, with the modes of the controller."""
+    figure = new_figure(11, 9)
+    values = ', '.join(f'{name} {value:.4g}' for name, value in result.values.items())
+    figure.suptitle(f'{robot.name}, seed {result.seed}: {result.outcome} {result.reason}\n{values}')
+    above, middle, below = figure.subplots(3, 1, sharex=True)
+    times, reference = np.array(trace.times), np.array(trace.reference)
+    lines = above.plot(times, np.array(trace.q), lw=1)
+    above.set_prop_cycle(color=[line.get_color() for line in lines])
+    above.plot(times, reference, lw=0.6, ls='--')
+    above.set_ylabel('position, reference [rad, m]')
+    above.legend(lines, robot.joint_names, fontsize='x-small', ncols=6)
+    middle.plot(times, np.array(trace.torque), lw=1)
+    middle.set_ylabel('motor torque [N m]')
+    below.plot(times, trace.speed, lw=1, color='#222')
+    below.set(ylabel='fastest point [m/s]', xlabel='time [s]')
+    last = ''
+    for time, mode in zip(trace.times, trace.mode, strict=True):
+        if mode != last:
+            below.axvline(time, lw=0.5, color='#999')
+            below.annotate(mode, (time, below.get_ylim()[1]), rotation=90, fontsize='x-small', va='top')
+            last = mode
+    try:
+        figure.savefig(file, dpi=90)
+    except OSError as error:
+        raise KrangError(f'{file}: cannot be written: {error.strerror}') from error
+
+
+def write_bag(robot: Robot, trace: Trace, path: str | Path) -> None:
+    """The true states and motor torques as joint_states, and the reference."""
+    states, references = JointStateWriter(robot.joint_names), JointStateWriter(robot.joint_names)
+    zero = np.zeros(robot.nv)
+    with BagWriter(path) as bag:
+        for row in zip(trace.times, trace.q, trace.v, trace.torque, trace.reference, strict=True):
+            time, q, v, torque, reference = row
+            stamp = round((EPOCH + time) * 1e9)
+            bag.write('/joint_states', TYPE, states.stamped(divmod(stamp, 10**9), q, v, torque), stamp)
+            bag.write(
+                '/reference', TYPE, references.stamped(divmod(stamp, 10**9), reference, zero, zero), stamp
+            )

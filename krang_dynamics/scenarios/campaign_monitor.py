@@ -1,0 +1,277 @@
+"""Judges one run by what reaches the drivers and by the true motion. It uses no code of the controller."""
+
+from dataclasses import dataclass, field
+from math import inf
+
+import numpy as np
+import pinocchio as pin
+
+from ..arrays import Array, is_finite
+from ..robot.model import Robot
+
+HELD, STOPPED, UNSAFE, BEYOND = 'held', 'stopped safely', 'unsafe', 'beyond control'
+OUTCOMES = (HELD, STOPPED, UNSAFE, BEYOND)
+
+FASTEST = 0.5  # of any point in a `lower` stop, under the robot's own weight [m/s] (P13)
+TOLERANCE = 1.05  # times the speed at which the stop began
+BRAKING = 1.0  # time in which a faster robot is slowed down [s]
+WATCHDOG = 0.012  # between two steps of a controller without states [s]
+REACTION = 0.05  # of the guard (P11) [s]
+STEP = 0.02  # longest time for which one command of a controller may be rated [s] (P3)
+JITTER = 0.031  # the same for the commands of a guard, which arrive with jitter [s]
+START = 2e-3  # the same for the first command, which is the measured effort [s]
+OVERSPEED = 1.2  # default of limits.velocity, in URDF speeds
+ENCODER = 1e-3  # tolerance of position limits [rad, m]
+TRAVEL = 0.03  # the same for a guard [rad, m]
+JUMP = 0.1  # shift of a sensor that must be noticed [rad, m] (P18)
+ROUNDING = 1e-6  # relative to the effort limit
+
+
+@dataclass(frozen=True)
+class PromisedBounds:
+    """The promised numbers, over joint_names; `gain` [N m per unit] is that of every driver."""
+
+    effort: Array  # [N m]
+    rate: Array  # [N m/s]
+    velocity: Array  # [rad/s]
+    following_error: Array  # [rad, m]
+    timeout: float  # of states [s]
+    is_lowered: bool  # whether P13 applies
+    contact_force: float  # [N]
+    rows: Array  # joint of every driver
+    gain: Array
+    largest: Array  # command of every driver, in its unit
+    in_volts: bool
+
+    @classmethod
+    def of(
+        cls, robot: Robot, drivers: tuple[str, ...], timeout: float, contact_force: float
+    ) -> 'PromisedBounds':
+        """The defaults of a robot, from its URDF and robot file."""
+        joints = [robot.config.joints[name] for name in robot.joint_names]
+        peak = np.array([robot.urdf.joints[name].effort for name in robot.joint_names])
+        nominal = np.array([inf if j.nominal_torque is None else j.nominal_torque for j in joints])
+        effort = np.minimum(peak, nominal)
+        rate = np.array(
+            [10 * e if j.effort_rate is None else j.effort_rate for j, e in zip(joints, effort, strict=True)]
+        )
+        error = np.array([0.2 if j.following_error is None else j.following_error for j in joints])
+        actuators = [next(a for a in robot.config.actuators if a.name == name) for name in drivers]
+        gain, largest, in_volts = [], [], robot.config.command_unit == 'voltage'
+        for a in actuators:
+            motor, limit = robot.config.joints[a.joint].motor, effort[robot.joint_names.index(a.joint)]
+            unit = {
+                'torque': a.ratio,
+                'current': (motor.torque_constant or 1.0) * motor.gear,
+                'voltage': (motor.torque_constant or 1.0) * motor.gear / (motor.resistance or 1.0),
+            }[robot.config.command_unit]
+            gain.append(a.sign * unit)
+            largest.append((motor.supply or inf) if in_volts else limit * a.share / unit)
+        return cls(
+            effort,
+            rate,
+            OVERSPEED * np.array([robot.urdf.motion_limits(name)[2] for name in robot.joint_names]),
+            error,
+            timeout,
+            robot.config.stop.policy == 'lower',
+            contact_force,
+            np.array([robot.joint_names.index(a.joint) for a in actuators]),
+            np.array(gain),
+            np.array(largest),
+            in_volts,
+        )
+
+
+@dataclass
+class Node:
+    """What the monitor knows of a controller or guard."""
+
+    name: str
+    is_driving: bool = False  # the terms reach the motors; a guard: it relays
+    command: Array | None = None  # the last one
+    sent: float = -inf  # when [s]
+    stamp: float = -inf  # of the newest valid state [s]
+    arrival: float = -inf  # of the same [s]
+    effort: Array | None = None  # measured with it [N m]
+    due: dict[str, float] = field(default_factory=dict)  # by when driving must have ended, by reason [s]
+
+
+class Monitor:
+    """Gets everything that happens in a run, and keeps the first promise that is broken."""
+
+    def __init__(
+        self, robot: Robot, true: Robot, bounds: PromisedBounds, commanded: Array, period: float
+    ) -> None:
+        self.bounds, self.period = bounds, period
+        self.controller, self.guard = Node('controller'), Node('guard')
+        self.broken = ''  # the first broken promise
+        self.broken_at = inf  # [s]
+        self.beyond = ''  # the first bound that was exceeded for a cause beyond control
+        self.fastest = 0.0  # point in a stop [m/s]
+        self.force = 0.0  # largest on a wall [N]
+        self.delay = 0.0  # longest way of a command to the drivers [s]
+        self.is_enabled = self.is_released = False
+        self.is_alive = True  # the controller
+        self._low = np.concatenate([robot.lower, -bounds.velocity])
+        self._high = np.concatenate([robot.upper, bounds.velocity])
+        self._model, self._map, self._commanded = true.model, true.joint_map, commanded
+        self._data = self._model.createData()
+        self._frames = [i for i, f in enumerate(self._model.frames) if f.type == pin.FrameType.BODY]
+        self._stop: float | None = None  # when the present stop began [s]
+        self._was_driving = False
+        self._first, self._settled = 0.0, inf  # largest speed until then [m/s], and when [s]
+        self._cause = ''  # why the present stop is not judged
+
+    def fail(self, now: float, promise: str) -> None:
+        """Note a broken promise."""
+        if not self.broken:
+            self.broken, self.broken_at = promise, now
+
+    # -- inputs of the nodes ---------------------------------------------------------------------------
+
+    def state(self, node: Node, now: float, clock: float, stamp: float, x: Array, effort: Array) -> None:
+        """A joint state x = (q, v) is delivered to a node."""
+        if not is_finite(x) or stamp <= node.stamp or abs(clock - stamp) > self.bounds.timeout:
+            return
+        node.stamp, node.arrival, node.effort = stamp, now, effort
+        if not node.is_driving or not np.count_nonzero((x < self._low) | (x > self._high)):
+            return
+        n = len(x) // 2
+        q, v = x[:n], x[n:]
+        if (np.abs(v) > self.bounds.velocity).any():
+            self.demand(now, 'limits.velocity', node)
+        slack = 2 * ENCODER if node is self.controller else TRAVEL
+        if (((q > self._high[:n] + slack) & (v > 0)) | ((q < self._low[:n] - slack) & (v < 0))).any():
+            self.demand(now, 'position limit', node)
+
+    def demand(self, now: float, reason: str, *nodes: Node) -> None:
+        """Nodes must not drive any more: at once, or with their next step."""
+        for node in nodes or (self.controller, self.guard):
+            node.due.setdefault(reason, now + self.period + WATCHDOG)
+
+    # -- outputs of the nodes --------------------------------------------------------------------------
+
+    def sends(self, node: Node, now: float, command: Array | None, is_driving: bool) -> None:
+        """A step of a node: its command in the drivers' unit, and whether it drives."""
+        if not is_driving:
+            node.due.clear()
+        if is_driving and not node.is_driving and not self.is_enabled:
+            self.fail(now, f'P5: the {node.name} drives before enable')
+        node.is_driving = is_driving
+        if command is None:
+            return
+        if not is_finite(command):
+            self.fail(now, f'P1: the {node.name} sends numbers that are not finite')
+        elif (np.abs(command) > self.bounds.largest * (1 + ROUNDING)).any():
+            self.fail(now, f'P2: the {node.name} exceeds an effort limit')
+        else:
+            self._check_rate(node, now, command)
+        if not self.is_enabled:
+            self.fail(now, f'P5: the {node.name} sends before enable')
+        node.command, node.sent = command, now
+
+    def _check_rate(self, node: Node, now: float, command: Array) -> None:
+        """P3. A voltage also contains the back-EMF, so its rate is no measure of the torque's."""
+        bounds = self.bounds
+        if bounds.in_volts:
+            return
+        is_first = now - node.sent > 1.0
+        before = self._measured(node) if is_first else node.command
+        if before is None:
+            return
+        elapsed = START if is_first else min(now - node.sent, STEP)
+        if node is self.guard and node.is_driving:
+            elapsed = JITTER
+        allowed = bounds.rate[bounds.rows] * (elapsed + ROUNDING)
+        if (np.abs((command - before) * bounds.gain) > allowed).any():
+            self.fail(now, f'P3: the torque of the {node.name} changes too fast')
+
+    def _measured(self, node: Node) -> Array | None:
+        """The command that the measured effort stands for, from which the first command begins."""
+        bounds = self.bounds
+        if node.effort is None:
+            return None
+        measured = node.effort[bounds.rows] / bounds.gain
+        return np.clip(measured, -bounds.largest, bounds.largest)
+
+    # -- every period ----------------------------------------------------------------------------------
+
+    def check(self, now: float, q: Array, v: Array, torque: Array, is_pushed: bool, beyond: str) -> None:
+        """The true state and motor torque, whether the robot is pushed, and a cause beyond control."""
+        for node in (self.controller, self.guard):
+            if node is self.controller and not self.is_alive:
+                continue
+            if node.is_driving:
+                self._check_driving(node, now)
+        self._check_silence(now)
+        is_driving = self.controller.is_driving and self.is_alive and self.guard.is_driving
+        if is_driving:
+            self._stop = None
+        elif self._was_driving:
+            self._begin_stop(now, q, torque)
+        self._was_driving = is_driving
+        if self._stop is not None:
+            self._check_stop(now, q, v, is_pushed, beyond)
+
+    def _check_driving(self, node: Node, now: float) -> None:
+        late = now - node.arrival - self.bounds.timeout - WATCHDOG - self.period
+        if late > 0 and self.controller.is_driving:
+            self.fail(now, f'P4: the {node.name} drives without a valid state')
+        for reason, deadline in node.due.items():
+            if now > deadline and self.controller.is_driving and self.is_alive:
+                self.fail(now, f'{reason}: the {node.name} drives on')
+
+    def _check_silence(self, now: float) -> None:
+        """P8, P11: while the motors give torque, commands arrive."""
+        guard = self.guard
+        if guard.command is None or not guard.command.any():
+            return
+        if now - guard.sent > REACTION + self.period + self.delay:
+            self.fail(now, 'P11: the drivers hold the last torque')
+
+    def _begin_stop(self, now: float, q: Array, torque: Array) -> None:
+        driven = self._commanded > 0
+        gravity = pin.computeGeneralizedGravity(self._model, self._data, self._map.position(q))
+        removal = np.abs(torque - self._map.force(gravity))[driven] / self.bounds.rate[driven]
+        self._stop, self._first, self._cause = now, 0.0, ''
+        self._settled = now + float(removal.max()) + self.delay + self.period
+
+    def _check_stop(self, now: float, q: Array, v: Array, is_pushed: bool, beyond: str) -> None:
+        """P13, unless the robot is released, or was blind, or has no drivers."""
+        if not self.bounds.is_lowered or self.is_released:
+            return
+        in_charge = self.controller if self.is_alive and self.guard.is_driving else self.guard
+        if now - in_charge.arrival > self.bounds.timeout and not self._cause:
+            self._cause = 'no states'
+        self._cause = beyond or self._cause
+        speed = self.speed(q, v)
+        self.fastest = max(self.fastest, speed)
+        if is_pushed:
+            self._settled = max(self._settled, now)
+        if now <= self._settled:
+            self._first = max(self._first, speed)
+            return
+        bound = max(FASTEST, TOLERANCE * self._first if now < self._settled + BRAKING else 0.0)
+        if speed > bound:
+            if self._cause:
+                self.beyond = self.beyond or self._cause
+            else:
+                self.fail(now, f'P13: {speed:.3f} m/s in a stop that began with {self._first:.3f} m/s')
+
+    def touch(self, now: float, force: float, beyond: str) -> None:
+        """The force on a wall [N]."""
+        self.force = max(self.force, force)
+        cause = beyond or (self._cause if self._stop is not None else '')
+        if force > self.bounds.contact_force:
+            if cause:
+                self.beyond = self.beyond or cause
+            else:
+                self.fail(now, f'contact: {force:.0f} N on a wall')
+
+    def speed(self, q: Array, v: Array) -> float:
+        """Of the fastest link origin, by the commanded joints alone [m/s]."""
+        model, data = self._model, self._data
+        pin.forwardKinematics(model, data, self._map.position(q), self._map.velocity(self._commanded * v))
+        aligned = pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
+        speeds = [pin.getFrameVelocity(model, data, i, aligned).linear for i in self._frames]
+        return float(np.sqrt(np.square(speeds).sum(axis=1).max()))

@@ -1,0 +1,227 @@
+"""The plan of a campaign: the controller under test, and what is varied from run to run."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from math import pi
+from pathlib import Path
+from typing import Any
+from zlib import crc32
+
+import numpy as np
+import yaml
+
+from ..arrays import Array
+from ..control.drivers import drivers_of
+from ..control.guard import GuardSettings
+from ..control.settings import Settings
+from ..errors import ConfigError, KrangError, suggestion
+from ..robot.model import Robot
+from ..simulation.simulated_robot import default_terms
+
+SINGLE = 0.6  # share of the runs with one disturbance; the others have several
+MOST = 4  # disturbances in one run
+FASTEST = 0.4  # of the velocity limits, in the motion of a run
+LEVER = 0.1  # shortest lever arm of a force [m]
+IMPACT = 2.0  # default bound of a contact force, relative to what the motors can press
+
+
+@dataclass(frozen=True)
+class Disturbance:
+    """Something that a run may have, with the range of its size."""
+
+    name: str
+    low: float
+    high: float
+    unit: str
+    text: str
+    nominal: float = 0.0  # the size without a disturbance
+
+
+# Joint, time, direction and sign are drawn as well, see campaign_robot.py and campaign_loop.py.
+DISTURBANCES = (
+    Disturbance('start', 0.0, 1.0, '', 'start pose, from home (0) to any pose (1)'),
+    Disturbance('mass', 0.0, 0.2, '', 'error of the mass of every link'),
+    Disturbance('inertia', 0.0, 0.5, '', 'error of the inertia of every link'),
+    Disturbance('friction', 0.0, 2.0, '', 'true friction, relative to the model', 1.0),
+    Disturbance('rotor', 0.5, 1.5, '', 'true rotor inertia, relative to the model', 1.0),
+    Disturbance('payload', 0.0, 0.0, 'kg', 'payload that the controller does not know'),
+    Disturbance('delay', 0.0, 0.02, 's', 'delay of states and commands together'),
+    Disturbance('jitter', 0.0, 0.01, 's', 'random part of the delay'),
+    Disturbance('loss', 0.0, 0.6, '', 'fraction of the states that are lost'),
+    Disturbance('position_noise', 0.0, 2e-3, 'rad', 'standard deviation of measured positions'),
+    Disturbance('velocity_noise', 0.0, 0.1, 'rad/s', 'standard deviation of measured velocities'),
+    Disturbance('quantisation', 0.0, 5e-3, 'rad', 'resolution of measured positions'),
+    Disturbance('torque_noise', 0.0, 0.1, '', 'standard deviation of torque, relative to the effort limit'),
+    Disturbance('torque_lag', 0.0, 0.02, 's', 'time constant of the drivers'),
+    Disturbance('frozen_sensor', 0.05, 6.0, 's', 'a joint repeats its last state'),
+    Disturbance('dead_sensor', 0.02, 6.0, 's', 'a joint has no state (NaN)'),
+    Disturbance('jump', 0.02, 1.0, 'rad', 'the sensor of a joint shifts'),
+    Disturbance('outage', 0.02, 6.0, 's', 'no states at all'),
+    Disturbance('dead_driver', 0.0, 0.0, '', 'a driver gives no torque'),
+    Disturbance('weak_driver', 0.1, 1.0, '', 'largest torque of a driver, relative to its limit', 1.0),
+    Disturbance('wrong_sign', 0.0, 0.0, '', 'a driver turns the other way'),
+    Disturbance('push', 0.0, 0.0, 'N', 'force at a hand, for up to half a second'),
+    Disturbance('wall', 0.0, 0.1, 'm', 'distance of a wall from a hand'),
+    Disturbance('clock_jump', -2.0, 2.0, 's', 'the wall clock is set'),
+    Disturbance('requests', 1.0, 8.0, '', 'number of requests at random times'),
+    Disturbance('frozen_controller', 0.02, 1.0, 's', 'the controller does not run'),
+    Disturbance('killed_controller', 0.0, 0.0, '', 'the controller ends without a word'),
+)
+NAMES = tuple(row.name for row in DISTURBANCES)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What all runs of a campaign have in common."""
+
+    settings: Settings
+    guard: GuardSettings
+    rate: float  # of the states [Hz]
+    duration: float  # of a run [s]
+    accuracy: float  # largest error at the end of a run that is held [rad, m]
+    contact_force: float  # largest force on a wall [N]
+    vary: Mapping[str, tuple[float, float]]  # range of every disturbance
+
+    def draw(self, seed: int) -> 'Conditions':
+        """The disturbances of one run; they depend on the seed and the plan alone."""
+        dice = np.random.default_rng([seed, 0])
+        names = [row.name for row in DISTURBANCES if row.name in self.vary]
+        count = 1 if dice.random() < SINGLE else int(dice.integers(2, MOST + 1))
+        chosen = sorted(dice.choice(len(names), min(count, len(names)), replace=False).tolist())
+        values = {names[i]: float(dice.uniform(*self.vary[names[i]])) for i in chosen}
+        return Conditions(seed, values)
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """The disturbances of one run, by name, with their sizes."""
+
+    seed: int
+    values: Mapping[str, float] = field(default_factory=dict)
+
+    def get(self, name: str, default: float = 0.0) -> float:
+        return self.values.get(name, default)
+
+    def dice(self, name: str) -> np.random.Generator:
+        """Random numbers for one disturbance, which no other disturbance changes."""
+        return np.random.default_rng([self.seed, crc32(name.encode())])
+
+
+def load_plan(robot: Robot, path: str | None = None) -> Plan:
+    """The plan in a YAML file, or the default plan of a robot.
+
+    Entries: terms, settings, guard, rate, duration, accuracy, contact_force, vary. If `vary` is given, only
+    what it names is varied: a range, or nothing for the default range.
+    """
+    entries = _read(path) if path else {}
+    default = default_plan(robot)
+    unknown = [key for key in entries if key not in KEYS]
+    if unknown:
+        raise ConfigError(f'{path}: unknown entry {unknown[0]!r}{suggestion(unknown[0], KEYS)}')
+    try:
+        settings = default.settings.replace(**_section(entries, 'settings'))
+        if 'terms' in entries:
+            settings = settings.replace(terms=entries['terms'])
+        guard = default.guard.replace(**_section(entries, 'guard'))
+        numbers = {key: float(entries.get(key, getattr(default, key))) for key in NUMBERS}
+        vary = _ranges(entries['vary'], default) if 'vary' in entries else default.vary
+        plan = replace(default, settings=settings, guard=guard, vary=vary, **numbers)
+    except (TypeError, ValueError) as error:
+        if isinstance(error, KrangError) and not path:
+            raise
+        raise ConfigError(f'{path}: {error}') from None
+    if plan.rate < 50 or plan.duration < 3:
+        raise ConfigError(f'{path}: rate must be 50 Hz or more, duration 3 s or more')
+    return plan
+
+
+NUMBERS = ('rate', 'duration', 'accuracy', 'contact_force')
+KEYS = ('terms', 'settings', 'guard', *NUMBERS, 'vary')
+
+
+def default_plan(robot: Robot) -> Plan:
+    """Default terms and settings; pushes and payloads relative to what the motors can hold."""
+    settings = Settings(terms=default_terms(robot).split(','))
+    forces = _forces(robot, settings)
+    force = float(forces.min())
+    is_passive = not robot.config.rolling and len(robot.actuated_joint_names) < robot.nv
+    vary = {row.name: (row.low, row.high) for row in DISTURBANCES}
+    vary['push'] = (0.0, (0.03 if is_passive else 0.5) * force)
+    vary['payload'] = (0.0, (0.005 if is_passive else 0.1) * force / 9.81)
+    if is_passive or robot.config.rolling:
+        del vary['wall']
+    if not robot.friction.viscous.any() and not robot.friction.coulomb.any():
+        del vary['friction']
+    if not robot.config.rotor_inertia or not any(j.motor.rotor_inertia for j in robot.config.joints.values()):
+        del vary['rotor']
+    return Plan(
+        settings,
+        GuardSettings(),
+        500.0 if is_passive else 250.0,
+        9.0,
+        0.1,
+        IMPACT * float(forces.max()),
+        vary,
+    )
+
+
+def _forces(robot: Robot, settings: Settings) -> Array:
+    """The force [N] at each hand that each motor can hold at home, whatever its direction."""
+    q = robot.home
+    rows = [robot.joint_names.index(name) for name in drivers_of(settings, robot).joints]
+    spare = (robot.effort_limits - np.abs(robot.gravity_torque(q)))[rows]
+    arms = [np.linalg.norm(robot.jacobian(q, f)[:3, rows], axis=0) for f in robot.config.end_effectors]
+    forces = np.array([spare / np.maximum(arm, LEVER) for arm in arms])
+    if not (forces > 0).all():
+        raise KrangError(f'{robot.name}: its motors cannot hold it at home; see krang info')
+    return forces
+
+
+def motion_range(robot: Robot, q: Array, duration: float) -> Array:
+    """How far each joint may move from q within a time [s], within its limits [rad, m]."""
+    room = 0.5 * np.minimum(robot.upper - q, q - robot.lower)
+    return np.minimum(
+        np.minimum(0.4, np.maximum(room, 0.0)), FASTEST * robot.velocity_limits * duration / 1.875
+    )
+
+
+def any_pose(robot: Robot, dice: np.random.Generator) -> Array:
+    """A pose within 90 % of the joint ranges [rad, m]."""
+    middle = np.where(np.isfinite(robot.lower + robot.upper), (robot.lower + robot.upper) / 2, 0.0)
+    reach = np.minimum(0.9 * (robot.upper - robot.lower) / 2, pi)
+    return np.asarray(middle + reach * dice.uniform(-1, 1, robot.nv))
+
+
+def _read(path: str) -> dict[str, Any]:
+    try:
+        data = yaml.safe_load(Path(path).read_text(encoding='utf-8'))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise ConfigError(f'{path}: cannot be read as YAML: {error}') from None
+    if not isinstance(data, dict):
+        raise ConfigError(f'{path}: it must have entries: {", ".join(KEYS)}')
+    return data
+
+
+def _section(entries: Mapping[str, Any], name: str) -> dict[str, Any]:
+    section = entries.get(name) or {}
+    if not isinstance(section, dict):
+        raise ConfigError(f'{name} must be parameters and their values')
+    return section
+
+
+def _ranges(entries: Any, default: Plan) -> dict[str, tuple[float, float]]:
+    if not isinstance(entries, dict) or not entries:
+        raise ConfigError(f'vary must name disturbances: {", ".join(NAMES)}')
+    ranges = {}
+    for name, value in entries.items():
+        if name not in NAMES:
+            raise ConfigError(f'vary: unknown disturbance {name!r}{suggestion(name, NAMES)}')
+        if value is None:
+            row = next(row for row in DISTURBANCES if row.name == name)
+            ranges[name] = default.vary.get(name, (row.low, row.high))
+            continue
+        low, high = value if isinstance(value, list) and len(value) == 2 else (value, value)
+        ranges[name] = (float(low), float(high))
+        if not ranges[name][0] <= ranges[name][1]:
+            raise ConfigError(f'vary: {name} is {value}; write [lowest, highest]')
+    return ranges

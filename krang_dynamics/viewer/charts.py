@@ -1,0 +1,162 @@
+"""Charts of the last ten seconds."""
+
+from collections import deque
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..arrays import Array
+from ..bags.observed_robot import Report, Snapshot
+from ..colours import MEASURED, SERIES
+from ..robot.model import Robot
+
+SPAN = 10.0  # [s]
+MOST = 6  # curves of a chart: the joints with the largest values
+HEIGHT = 150  # of a chart [pixels]
+CLEARLY = 1.2  # by which another joint must be loaded more than the one that is shown
+
+
+class Charts:
+    """Torque by term, tracking error, external torque, energy, latency and answered share."""
+
+    def __init__(self, gui: Any, robot: Robot) -> None:
+        self._robot = robot
+        self._rows: deque[Snapshot] = deque(maxlen=400)
+        self._reports: deque[tuple[float, Report]] = deque(maxlen=30)
+        self.joint: str | None = None  # whose terms are shown; None: the one that is loaded most
+        self._loaded = 0
+        self._chosen: dict[Chart, tuple[float, list[int]]] = {}  # joints of a chart, and since when
+        self._passive = len(robot.actuated_joint_names) < robot.nv and not robot.config.rolling
+        self.torque = Chart(gui, 'torque by term')
+        self._error = Chart(gui, 'tracking error [rad, m]')
+        self._external = Chart(gui, 'external torque [N m]')
+        self._energy = Chart(gui, 'energy [J]')
+        self._latency = Chart(gui, 'latency, from state to command [µs]')
+        self._share = Chart(gui, 'answered states [%]')
+
+    def add(self, snapshot: Snapshot, report: Report | None) -> None:
+        """Keep a snapshot, and the controller's report, for the next drawing."""
+        if self._rows and not 0 < snapshot.time - self._rows[-1].time < SPAN:
+            self.clear()  # a recording was moved to another time
+        self._rows.append(snapshot)
+        if report is not None and (not self._reports or self._reports[-1][1] is not report):
+            self._reports.append((snapshot.time, report))
+
+    def clear(self) -> None:
+        self._rows.clear()
+        self._reports.clear()
+
+    def draw(self, limits: Array) -> None:
+        """Send the curves to the browsers; `limits` are the effort limits [N m]."""
+        if not self._rows:
+            return
+        now = self._rows[-1].time
+        rows = [row for row in self._rows if now - row.time <= SPAN]
+        t = np.array([row.time - now for row in rows])
+        self._draw_torque(t, rows, limits)
+        errors = [_or_nan(row.reference, row.q) - row.q for row in rows]
+        external = [_or_nan(row.external, row.q) for row in rows]
+        for chart, values in ((self._error, np.array(errors)), (self._external, np.array(external))):
+            chart.draw(t, self._largest(chart, values, now))
+        if self._passive:
+            self._draw_energy(t, rows)
+        self._draw_reports(now)
+
+    def _draw_torque(self, t: Array, rows: list[Snapshot], limits: Array) -> None:
+        torque = np.array([row.torque for row in rows])
+        j = self._shown_joint(torque, limits)
+        curves = {'command': torque[:, j]}
+        for term in dict.fromkeys(name for row in rows for name in row.terms):
+            curves[term] = np.array([row.terms[term][j] if term in row.terms else np.nan for row in rows])
+        self.torque.rename(f'torque of {self._robot.joint_names[j]} by term [N m]')
+        self.torque.draw(t, {name: x for name, x in curves.items() if np.isfinite(x).any()})
+
+    def _shown_joint(self, torque: Array, limits: Array) -> int:
+        """The chosen joint, or the one that is loaded most, without frequent changes."""
+        if self.joint in self._robot.joint_names:
+            return self._robot.joint_names.index(self.joint)
+        use = np.nan_to_num(np.abs(torque)).mean(axis=0) / np.where(limits > 0, limits, np.inf)
+        if use.max() > CLEARLY * use[self._loaded]:
+            self._loaded = int(use.argmax())
+        return self._loaded
+
+    def _largest(self, chart: 'Chart', values: Array, now: float) -> dict[str, Array]:
+        """The curves of the joints with the largest values; the choice stays for a while."""
+        names, known = self._robot.joint_names, np.isfinite(values).any(axis=0)
+        if not known.any():
+            return {}
+        chosen_at, chosen = self._chosen.get(chart, (-np.inf, []))
+        if not 0 <= now - chosen_at < SPAN:
+            peaks = np.nan_to_num(np.abs(values)).max(axis=0)
+            order = np.argsort(np.where(known, -peaks, 1.0), kind='stable')
+            chosen = sorted(order[: min(MOST, int(known.sum()))].tolist())
+            self._chosen[chart] = now, chosen
+        return {names[i]: values[:, i] for i in chosen}
+
+    def _draw_energy(self, t: Array, rows: list[Snapshot]) -> None:
+        known = [(at, row) for at, row in zip(t, rows, strict=True) if np.isfinite([row.q, row.v]).all()]
+        if not known:
+            return
+        kinetic = np.array([self._robot.kinetic_energy(row.q, row.v) for _, row in known])
+        potential = np.array([self._robot.potential_energy(row.q) for _, row in known])
+        curves = {'total': kinetic + potential, 'kinetic': kinetic, 'potential': potential}
+        self._energy.draw(np.array([at for at, _ in known]), curves)
+
+    def _draw_reports(self, now: float) -> None:
+        known = [(at - now, latency(report)) for at, report in self._reports if now - at <= 3 * SPAN]
+        t = np.array([at for at, _ in known])
+        values = np.array([x for _, x in known]).reshape(-1, 3)
+        self._latency.draw(t, {'half below': values[:, 0], '99 % below': values[:, 1]})
+        self._share.draw(t, {'answered': values[:, 2]})
+
+
+class Chart:
+    """One uPlot chart; it is hidden while it has no curves."""
+
+    def __init__(self, gui: Any, title: str, height: int = HEIGHT) -> None:
+        self._names: list[str] = []
+        empty = (np.zeros(2), np.zeros(2))
+        self._plot = gui.add_uplot(
+            empty, ({}, {}), title=title, height=height, visible=False,
+            scales={'x': {'time': False}}, cursor={'drag': {'x': True, 'y': False}},
+            axes=({'size': 28}, {'size': 60}), padding=(0, 12, 0, 0), legend={'live': False},
+        )  # fmt: skip
+
+    def rename(self, title: str) -> None:
+        if self._plot.title != title:
+            self._plot.title = title
+
+    def draw(self, t: Array, curves: Mapping[str, Array], colours: Sequence[str] = ()) -> None:
+        """Show curves over t [s]; values that are not known are drawn as zero."""
+        is_visible = bool(curves) and len(t) > 1
+        if self._plot.visible != is_visible:
+            self._plot.visible = is_visible
+        if not is_visible:
+            return
+        if list(curves) != self._names:
+            self._names = list(curves)  # rarely: the browser makes a new chart
+            colours = colours or ((MEASURED, *SERIES) if len(curves) > 1 else SERIES)
+            shown = [
+                {'label': name, 'stroke': colour, 'width': 1.5}
+                for name, colour in zip(curves, colours, strict=False)
+            ]
+            self._plot.series = ({'label': 's'}, *shown)
+        self._plot.data = (t, *(np.nan_to_num(x) for x in curves.values()))
+
+
+def _or_nan(values: Array | None, like: Array) -> Array:
+    return np.full_like(like, np.nan) if values is None else values
+
+
+def latency(report: Report) -> tuple[float, float, float]:
+    """Upper bounds of half and of 99 % of the latencies [us], and the answered share [%]."""
+    histogram = [
+        entry.removeprefix('<').split(':')
+        for entry in report.values.get('latency histogram [us]', '').split()
+    ]
+    bounds, counts = np.array([(float(b), float(n)) for b, n in histogram]).reshape(-1, 2).T
+    share = np.cumsum(counts) / (counts.sum() or 1.0)
+    half, most = (float(bounds[np.searchsorted(share, x)]) if len(bounds) else 0.0 for x in (0.5, 0.99))
+    states, commands = (float(report.values.get(f'{name} rate [Hz]', 0)) for name in ('state', 'command'))
+    return half, most, 100 * min(commands / states, 1.0) if states else 0.0

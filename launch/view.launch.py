@@ -1,0 +1,36 @@
+"""The web page of a running robot; its address is printed."""
+
+from launch import LaunchContext, LaunchDescription
+from launch.action import Action
+from launch.actions import OpaqueFunction
+from launch_ros.actions import Node
+
+from krang_dynamics.launching import declared, failure, is_true
+
+ARGUMENTS = {  # name: default, description
+    'robot': ('krang', 'shipped name, or path of a robot file (YAML) or URDF'),
+    'node': ('', 'the controller, if several are running; default: the only one'),
+    'host': ('localhost', 'address to listen on; beyond localhost the page is read-only'),
+    'port': ('8080', 'first port to try'),
+    'allow_control': ('false', 'whether operators may control the robot also beyond localhost'),
+}
+
+
+def generate_launch_description() -> LaunchDescription:
+    return LaunchDescription([*declared(ARGUMENTS), OpaqueFunction(function=start)])
+
+
+def start(context: LaunchContext) -> list[Action]:
+    """Starts `krang view`."""
+    config = context.launch_configurations
+    arguments = ['view', config['robot'], '--host', config['host'], '--port', config['port']]
+    arguments += ['--node', config['node']] if config['node'] else []
+    arguments += ['--allow-control'] if is_true(context, 'allow_control') else []
+    page = Node(
+        package='krang_dynamics',
+        executable='krang',
+        arguments=arguments,
+        output='screen',
+        on_exit=[failure('the page has ended; see its message above')],
+    )
+    return [page]

@@ -1,0 +1,34 @@
+"""`krang campaign`: one run again, files, errors."""
+
+import pytest
+
+from krang_dynamics.cli.main import main
+
+pytest.importorskip('distributed')
+
+
+def test_a_run_is_repeated_with_a_picture_and_a_bag(tmp_path, capsys):
+    plan = tmp_path / 'plan.yaml'
+    plan.write_text('duration: 3\nvary: {delay: 0.001}\n')
+    picture, bag = tmp_path / 'run.png', tmp_path / 'run'
+    command = ['campaign', 'planar_2r', '--plan', str(plan), '--again', '5']
+    assert main([*command, '--picture', str(picture), '--record', str(bag)]) == 0
+    assert 'seed 5: held' in capsys.readouterr().out
+    assert picture.stat().st_size > 1000
+    assert main(['validate', str(bag), '--robot', 'planar_2r', '--topic', '/joint_states']) == 0
+
+
+@pytest.mark.parametrize(
+    ('arguments', 'message'),
+    [
+        (['planar_2r', '--plan', 'nowhere.yaml'], 'nowhere.yaml'),
+        (['planar_2r', '--runs', '0'], '--runs'),
+        (['planar_2r', '--runs', '1', '--scheduler', 'tcp://127.0.0.1:9'], 'no scheduler'),
+    ],
+)
+def test_an_error_is_one_line(capsys, monkeypatch, arguments, message):
+    monkeypatch.setattr('krang_dynamics.bags.cluster.CONNECT', 0.5)
+    assert main(['campaign', *arguments]) == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.count('\n') == 1

@@ -1,0 +1,46 @@
+"""Runs of a campaign: outcomes, and bit-identical repetition."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from harness import robot_named
+
+from krang_dynamics.scenarios.campaign_loop import Trace, run_once
+from krang_dynamics.scenarios.campaign_monitor import BEYOND, HELD, STOPPED
+from krang_dynamics.scenarios.campaign_plan import load_plan
+
+
+def run(name='planar_2r', duration=4.0, seed=1, trace=None, **vary):
+    robot = robot_named(name)
+    plan = load_plan(robot)
+    vary = {key: (value, value) for key, value in vary.items()}
+    return run_once(robot, replace(plan, duration=duration, vary=vary), seed, trace)
+
+
+@pytest.mark.parametrize(
+    ('vary', 'outcome', 'reason'),
+    [
+        ({'mass': 0.05}, HELD, ''),
+        ({'killed_controller': 0.0}, STOPPED, 'silence'),
+        ({'dead_driver': 0.0}, BEYOND, 'dead_driver'),
+    ],
+)
+def test_a_run_ends_with_its_outcome(vary, outcome, reason):
+    result = run(duration=7.0, **vary)
+    assert (result.outcome, result.reason) == (outcome, reason)
+
+
+def test_a_run_can_be_repeated_bit_by_bit():
+    traces = Trace(), Trace()
+    results = [run(seed=3, trace=trace, jitter=0.004, loss=0.2, torque_noise=0.02) for trace in traces]
+    assert repr(results[0]) == repr(results[1])
+    assert np.array_equal(traces[0].q, traces[1].q)
+    assert np.array_equal(traces[0].torque, traces[1].torque)
+    assert np.abs(traces[0].q[-1] - traces[0].q[0]).max() > 1e-3  # it moved
+
+
+@pytest.mark.parametrize('name', ['krang', 'otbot', 'pendubot', 'anthropomorphic'])
+def test_every_robot_is_held_without_disturbance(name):
+    result = run(name, duration=3.0, delay=0.0)
+    assert (result.outcome, result.reason) == (HELD, '')

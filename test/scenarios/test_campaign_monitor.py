@@ -1,0 +1,242 @@
+"""Deliberate defects of controller and guard; the monitor of a campaign must find each of them."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from harness import robot_named
+
+from krang_dynamics.control.drivers import Drivers
+from krang_dynamics.control.guard import Guard
+from krang_dynamics.control.robot_state import BoundsCheck, JumpCheck, RobotState
+from krang_dynamics.control.session import Session
+from krang_dynamics.safety.output_limiter import OutputLimiter
+from krang_dynamics.safety.safety_stage import SafetyStage
+from krang_dynamics.safety.stop_policies import Lower, StopState, Zero
+from krang_dynamics.scenarios import campaign_loop
+from krang_dynamics.scenarios.campaign_loop import run_once
+from krang_dynamics.scenarios.campaign_monitor import UNSAFE
+from krang_dynamics.scenarios.campaign_plan import load_plan
+
+SEEDS = range(3)
+
+
+def nothing(*_, **__):
+    """In place of a method that should act."""
+
+
+def without(field, value):
+    """A defect of a step: it does not receive a field of its inputs."""
+
+    def defect(original):
+        def method(self, inputs, *rest):
+            return original(self, replace(inputs, **{field: value}), *rest)
+
+        return method
+
+    return defect
+
+
+def unlimited(original):
+    def limit(self, torque, dt, rate):
+        self.last = torque.copy()
+        return torque, False
+
+    return limit
+
+
+def without_rate(original):
+    return lambda self, torque, dt, rate: original(self, torque, 1e3, rate)
+
+
+def silent(original):
+    def step(self, *inputs):
+        command = original(self, *inputs)
+        return command if self.is_driving else None
+
+    return step
+
+
+def eager(original):
+    def activate(self):
+        original(self)
+        self._enable_pending = True
+
+    return activate
+
+
+def from_zero(original):
+    def start(self, measured):
+        return original(self, np.zeros_like(measured))
+
+    return start
+
+
+def take_over_with_nothing(original):
+    def take_over(self, now):
+        if self._relayed is not None:
+            self._relayed = np.full_like(self._relayed, 1e-9)
+        original(self, now)
+
+    return take_over
+
+
+def dropping(original):
+    def take_over(self, now):
+        self.safety.policy = Zero
+        original(self, now)
+
+    return take_over
+
+
+def upside_down(original):
+    def stop_state(self):
+        state = original(self)
+        state.gravity = -state.gravity
+        return state
+
+    return stop_state
+
+
+def by_the_clock(original):
+    def with_state(self, elapsed, state):
+        self._support = max(0.0, self._support - elapsed / self.config.time)
+        self.finished = self._support == 0.0
+        return self._support * state.gravity
+
+    return with_state
+
+
+# Name, what is changed, the defect, the disturbance that reveals it, the request that reveals it.
+MUTANTS = [
+    ('no effort limit', [(OutputLimiter, 'limit', unlimited)], {'push': (150, 200)}, ''),
+    ('no rate limit', [(OutputLimiter, 'limit', without_rate)], {'requests': (3, 3)}, 'disable'),
+    (
+        'emergency stop ignored',
+        [(Session, 'step', None), (Guard, 'step', without('emergency_stop', None))],
+        {'requests': (3, 3)},
+        'emergency_stop',
+    ),
+    ('disable ignored', [(SafetyStage, 'disable', lambda _: nothing)], {'requests': (3, 3)}, 'disable'),
+    ('fault ignored', [(SafetyStage, 'trip', lambda _: nothing)], {'outage': (1, 1)}, ''),
+    ('old states accepted', [(RobotState, 'stale', lambda _: nothing)], {'outage': (1, 1)}, ''),
+    ('lowered by the clock alone', [(Lower, '_with_state', by_the_clock)], {'killed_controller': (0, 0)}, ''),
+    (
+        'no support in a stop',
+        [(Lower, '_with_state', lambda _: lambda self, elapsed, state: state.damping(1.0))],
+        {'killed_controller': (0, 0)},
+        '',
+    ),
+    (
+        'no damping in a stop',
+        [(StopState, 'damping', lambda _: lambda self, decay: np.zeros_like(self.v))],
+        {'killed_controller': (0, 0)},
+        '',
+    ),
+    (
+        'damping with the wrong sign',
+        [(StopState, 'damping', lambda f: lambda self, decay: -f(self, decay))],
+        {'requests': (3, 3)},
+        'disable',
+    ),
+    (
+        'gravity upside down in a stop',
+        [(RobotState, 'stop_state', upside_down)],
+        {'requests': (3, 3)},
+        'disable',
+    ),
+    (
+        'silence not noticed',
+        [(Guard, '_check_silence', lambda _: nothing)],
+        {'killed_controller': (0, 0)},
+        '',
+    ),
+    ('the guard drops the robot', [(Guard, '_take_over', dropping)], {'killed_controller': (0, 0)}, ''),
+    (
+        'the guard begins at zero',
+        [(Guard, '_take_over', take_over_with_nothing)],
+        {'killed_controller': (0, 0)},
+        '',
+    ),
+    ('limits not checked', [(BoundsCheck, 'fault', lambda _: nothing)], {'wrong_sign': (0, 0)}, ''),
+    ('jumps not checked', [(JumpCheck, 'check', lambda _: nothing)], {'jump': (0.11, 0.18)}, ''),
+    (
+        'second publisher ignored',
+        [(Session, 'step', None), (Guard, 'step', without('other_publisher', False))],
+        {'requests': (3, 3)},
+        'second_publisher',
+    ),
+    ('drives without enable', [(Session, 'activate', eager)], {'delay': (0, 0)}, ''),
+    ('starts with a jump', [(OutputLimiter, 'start', from_zero)], {'delay': (0, 0)}, ''),
+    ('no command in a stop', [(SafetyStage, 'step', silent)], {'requests': (3, 3)}, 'disable'),
+    (
+        'torque doubled',
+        [(Drivers, 'command', lambda f: lambda self, torque, v: 2 * f(self, torque, v))],
+        {'delay': (0, 0)},
+        '',
+    ),
+    (
+        'drivers in the wrong order',
+        [(Drivers, 'command', lambda f: lambda self, torque, v: f(self, torque, v)[::-1].copy())],
+        {'delay': (0, 0)},
+        '',
+    ),
+]
+SAMPLE = ('no rate limit', 'old states accepted', 'no support in a stop', 'silence not noticed')
+
+
+def deaf(field):
+    """A session whose controller does not receive a request."""
+    original = Session.step
+
+    def step(self, now, clock, **requests):
+        requests.pop(field, None)
+        before, self.other_publisher = self.other_publisher, False
+        try:
+            return original(self, now, clock, **requests)
+        finally:
+            self.other_publisher = before
+
+    return step
+
+
+def outcomes(vary, request, monkeypatch, seeds, terms):
+    """The results of a short plan with one disturbance."""
+    robot = robot_named('planar_2r')
+    plan = load_plan(robot)
+    plan = replace(plan, duration=7.0, vary=vary, settings=plan.settings.replace(terms=terms))
+    if request:
+        monkeypatch.setattr(campaign_loop, 'REQUESTS', [request])
+    return [run_once(robot, plan, seed) for seed in seeds]
+
+
+@pytest.mark.parametrize(
+    ('name', 'changes', 'vary', 'request_name'),
+    [
+        pytest.param(*mutant, marks=[] if mutant[0] in SAMPLE else pytest.mark.long, id=mutant[0])
+        for mutant in MUTANTS
+    ],
+)
+def test_a_defect_is_found(monkeypatch, name, changes, vary, request_name):
+    terms = ('gravity',) if name == 'limits not checked' else ('gravity', 'computed_torque')
+    healthy = outcomes(vary, request_name, monkeypatch, SEEDS[:1], terms)
+    assert not [result.reason for result in healthy if result.outcome == UNSAFE]
+    for owner, method, defect in changes:
+        replacement = deaf(request_name) if defect is None else defect(getattr(owner, method))
+        monkeypatch.setattr(owner, method, replacement)
+    results = []
+    for seed in SEEDS:
+        results += outcomes(vary, request_name, monkeypatch, [seed], terms)
+        if results[-1].outcome == UNSAFE:
+            return
+    pytest.fail(f'not found: {[(r.outcome, r.reason) for r in results]}')
+
+
+def test_the_monitor_shares_no_code_with_the_controller():
+    from pathlib import Path
+
+    from krang_dynamics.scenarios import campaign_monitor
+
+    text = Path(campaign_monitor.__file__).read_text()
+    imported = [line for line in text.splitlines() if line.startswith('from ..')]
+    assert imported == ['from ..arrays import Array, is_finite', 'from ..robot.model import Robot']

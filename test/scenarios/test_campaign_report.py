@@ -1,0 +1,60 @@
+"""Reports of campaigns, from results that are known."""
+
+from dataclasses import replace
+from math import isnan, nan
+
+import pytest
+from harness import robot_named
+
+from krang_dynamics.scenarios.campaign_loop import RunResult
+from krang_dynamics.scenarios.campaign_plan import DISTURBANCES, load_plan
+from krang_dynamics.scenarios.campaign_report import Campaign
+
+pytest.importorskip('matplotlib')
+
+
+def result(seed, outcome, **values):
+    return RunResult(seed, outcome, 'P13' if outcome == 'unsafe' else '', nan, 0.1, 0.0, 0.0, values)
+
+
+@pytest.fixture
+def campaign():
+    plan = load_plan(robot_named('planar_2r'))
+    results = [
+        result(0, 'held', delay=0.004),
+        result(1, 'stopped safely', delay=0.012),
+        result(2, 'held', delay=0.009),
+        result(3, 'unsafe', push=20.0),
+        result(4, 'beyond control', dead_driver=0.0),
+        result(5, 'held', delay=0.001, mass=0.1),
+        result(6, 'held', weak_driver=0.9),
+        result(7, 'stopped safely', weak_driver=0.3),
+    ]
+    return Campaign('planar_2r', 'krang campaign planar_2r', plan, results)
+
+
+def row(name):
+    return next(row for row in DISTURBANCES if row.name == name)
+
+
+def test_it_names_the_largest_disturbance_that_is_survived(campaign):
+    assert campaign.survived(row('delay')) == (0.009, 0.012)
+    assert campaign.survived(row('weak_driver')) == pytest.approx((0.1, 0.7))
+    assert isnan(campaign.survived(row('loss'))[0])
+
+
+def test_the_share_of_held_runs_leaves_out_what_is_beyond_control(campaign):
+    assert campaign.held == pytest.approx(4 / 7)
+    assert campaign.scores()['time delay'] == pytest.approx(200 / 3)
+
+
+def test_text_and_html_name_the_unsafe_run(campaign):
+    page = campaign.html()
+    for report in (campaign.text(), page):
+        assert 'krang campaign planar_2r --again 3' in report
+    assert page.count('data:image/png') == 2
+    assert campaign.as_json()['outcomes']['unsafe'] == 1
+
+
+def test_a_campaign_without_runs_of_a_kind_has_a_report(campaign):
+    assert 'held: 0' in replace(campaign, results=[]).text()

@@ -1,0 +1,65 @@
+"""Campaigns on Dask: the table does not depend on the workers, nor on the death of one."""
+
+import os
+import signal
+import subprocess
+import sys
+from dataclasses import replace
+from threading import Timer
+
+import pytest
+from harness import robot_named
+
+pytest.importorskip('distributed')
+
+from distributed import LocalCluster
+
+from krang_dynamics.scenarios import campaign_run
+from krang_dynamics.scenarios.campaign_loop import run_once
+from krang_dynamics.scenarios.campaign_plan import load_plan
+from krang_dynamics.scenarios.campaign_run import run_campaign
+
+pytestmark = [pytest.mark.processes, pytest.mark.filterwarnings('ignore')]
+SEEDS = range(6)
+
+
+def short_plan(robot):
+    return replace(load_plan(robot), duration=3.0)
+
+
+def test_the_table_does_not_depend_on_the_workers(monkeypatch):
+    monkeypatch.setattr(campaign_run, 'BATCH', 2)
+    robot = robot_named('planar_2r')
+    plan = short_plan(robot)
+    expected = [repr(run_once(robot, plan, seed)) for seed in SEEDS]
+    for workers in (1, 2):
+        assert [repr(result) for result in run_campaign(robot, plan, SEEDS, workers)] == expected
+
+
+@pytest.mark.long
+def test_a_cluster_that_loses_a_worker_gives_the_same_table():
+    robot = robot_named('planar_2r')
+    plan = short_plan(robot)
+    expected = [repr(run_once(robot, plan, seed)) for seed in range(40)]
+    with LocalCluster(n_workers=0, processes=True, dashboard_address=':0') as cluster:
+        address = cluster.scheduler_address
+        command = [
+            sys.executable,
+            '-m',
+            'distributed.cli.dask_worker',
+            address,
+            '--nthreads',
+            '1',
+            '--no-nanny',
+        ]
+        workers = [subprocess.Popen(command, stderr=subprocess.DEVNULL) for _ in range(3)]
+        timer = Timer(8.0, os.kill, (workers[0].pid, signal.SIGKILL))
+        timer.start()
+        try:
+            results = run_campaign(robot, plan, range(40), 3, address)
+        finally:
+            timer.cancel()
+            for worker in workers:
+                worker.kill()
+                worker.wait()
+    assert [repr(result) for result in results] == expected

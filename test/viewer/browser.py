@@ -1,0 +1,114 @@
+"""Headless Chromium with the page of a robot."""
+
+import io
+import shutil
+import time
+
+import numpy as np
+import pytest
+
+CHROMIUM, DRIVER = shutil.which('chromium'), shutil.which('chromedriver')
+try:
+    from selenium import webdriver
+    from selenium.webdriver.chrome.service import Service
+    from selenium.webdriver.common.by import By
+except ImportError:
+    webdriver = None
+
+needs_browser = pytest.mark.skipif(
+    not (CHROMIUM and DRIVER and webdriver),
+    reason='needs Chromium: apt-get install chromium chromium-driver, pip install selenium',
+)
+FLAGS = (
+    '--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking '
+    '--disable-component-update --disable-sync --use-gl=angle --use-angle=swiftshader '
+    '--enable-unsafe-swiftshader --window-size=1000,600'
+)
+PATIENCE = 60.0  # software rendering on a busy machine is slow [s]
+HARMLESS = ('ReadPixels', 'THREE.Clock')  # warnings of three.js and of software rendering
+PANEL = 405  # width of a panel at the side of the scene [pixels]
+
+
+class Browser:
+    """A window; every further page is a tab of it."""
+
+    def __init__(self, folder):
+        options = webdriver.ChromeOptions()
+        options.binary_location = CHROMIUM
+        for flag in (*FLAGS.split(), f'--user-data-dir={folder}'):
+            options.add_argument(flag)
+        options.set_capability('goog:loggingPrefs', {'browser': 'ALL'})
+        self._driver = webdriver.Chrome(options=options, service=Service(DRIVER))
+
+    def open(self, url):
+        self._driver.get(url)
+        self.until(lambda: self.text, 'the page to open')
+
+    def open_tab(self, url):
+        self._driver.switch_to.new_window('tab')
+        self.open(url)
+
+    def switch(self, number):
+        self._driver.switch_to.window(self._driver.window_handles[number])
+
+    def close(self):
+        self._driver.quit()
+
+    @property
+    def text(self):
+        """All visible text."""
+        return self._driver.find_element(By.TAG_NAME, 'body').text
+
+    @property
+    def buttons(self):
+        return [button.text for button in self._driver.find_elements(By.TAG_NAME, 'button') if button.text]
+
+    def until(self, condition, what, patience=PATIENCE):
+        """Wait for a condition; returns after how many seconds it held."""
+        start = time.monotonic()
+        while not condition():
+            assert time.monotonic() - start < patience, f'waited for {what}; the page says:\n{self.text}'
+            time.sleep(0.05)
+        return time.monotonic() - start
+
+    def until_text(self, text, patience=PATIENCE):
+        return self.until(lambda: text in self.text, f'{text!r}', patience)
+
+    def click(self, name):
+        """Click the button of that name once it is there."""
+        self.until(lambda: name in self.buttons, f'the button {name!r}')
+        next(b for b in self._driver.find_elements(By.TAG_NAME, 'button') if b.text == name).click()
+
+    def enter(self, label, value):
+        """Write a number into the field beside a slider."""
+        field = self._driver.find_element(By.XPATH, f'//*[text()="{label}"]/following::input[1]')
+        self._driver.execute_script('arguments[0].select()', field)
+        field.send_keys(str(value), '\n')
+
+    def colour_of(self, text):
+        """Computed colour of the innermost element with this text, as red, green, blue."""
+        element = self._driver.find_elements(By.XPATH, f'//*[contains(text(), "{text}")]')[-1]
+        words = element.value_of_css_property('color').strip('rgba()').split(',')
+        return tuple(int(word) for word in words[:3])
+
+    def scene(self):
+        """Pixels between the panels."""
+        from PIL import Image
+
+        image = Image.open(io.BytesIO(self._driver.get_screenshot_as_png())).convert('RGB')
+        pixels = np.asarray(image).astype(int)
+        return pixels[:, PANEL:-PANEL]
+
+    def errors(self):
+        """Messages on the console that are no information."""
+        return [
+            entry['message']
+            for entry in self._driver.get_log('browser')
+            if entry['level'] in ('WARNING', 'SEVERE')
+            and not any(word in entry['message'] for word in HARMLESS)
+        ]
+
+
+def changed(before, after):
+    """Share of the pixels that differ clearly."""
+    return float((np.abs(before - after).max(axis=2) > 40).mean())
