@@ -65,7 +65,6 @@ def run(options: argparse.Namespace) -> int:
     from ..bags.identification.identification import identify
     from ..bags.identification.regressor import Unknowns
     from ..bags.io.files import refuse_existing, write
-    from ..bags.validation.html_report import identification_html
 
     refuse_existing((options.out, options.urdf, options.html, options.json), options.force)
     robot = recorded_robot(options)
@@ -95,7 +94,9 @@ def run(options: argparse.Namespace) -> int:
             return 1
     _write_model(options, robot, result.robot, result.used)
     if options.html:
-        write(options.html, identification_html(result))
+        from ..bags.identification.identification_report import identification_report
+
+        write(options.html, identification_report(result))
     return 1 if worse else 0
 
 
