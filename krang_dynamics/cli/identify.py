@@ -3,15 +3,12 @@
 import argparse
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..errors import KrangError
 from ..robot.model import Robot
 from .arguments import add_recording, command_parser, filtering, reading, recorded_robot
 from .libraries import require_libraries
-
-if TYPE_CHECKING:
-    from ..bags.identification.identification import Identification
 
 
 def add_parser(commands: Any) -> argparse.ArgumentParser:
@@ -20,6 +17,7 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
         'identify',
         'identify link, rotor and friction parameters, and test them on held-out recordings',
         'krang identify day_1 day_2 --held-out day_3 --robot krang --out krang_found.yaml',
+        'krang identify --static poses.csv --robot krang --balanced base_pitch --offset base_pitch',
     )
     add = parser.add_argument
     add('bags', nargs='+', metavar='bag', help='rosbag2 folders or files')
@@ -41,6 +39,20 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
     add('--sign', choices=('smooth', 'exact'), help="sign function of Coulomb friction; default: the robot's")
     add('--asymmetric', action='store_true', help='let Coulomb friction depend on the direction of motion')
     add('--gains', action='store_true', help='identify motor gains first, with the given link parameters')
+    add(
+        '--static',
+        action='store_true',
+        help='the files are poses at rest: tables with q.JOINT and tau.JOINT, or bags with resting parts',
+    )
+    add('--balanced', metavar='JOINT', help='with --static: the robot balances over this joint in all poses')
+    add(
+        '--offset',
+        action='append',
+        default=[],
+        metavar='JOINT',
+        help='with --static: a joint whose angle has an unknown offset, such as that of an inertial unit',
+    )
+    add('--find-gravity', action='store_true', help='with --static: the direction of gravity is unknown')
     add('--total-mass', type=float, metavar='KG', help='total mass of the moving links, if it is known')
     add('--out', metavar='YAML', help='write the identified robot file')
     add('--urdf', metavar='FILE', help='write the identified URDF')
@@ -53,12 +65,13 @@ def run(options: argparse.Namespace) -> int:
     from ..bags.identification.identification import identify
     from ..bags.identification.regressor import Unknowns
     from ..bags.io.files import refuse_existing, write
-    from ..bags.validation.html_report import identification_html
 
     refuse_existing((options.out, options.urdf, options.html, options.json), options.force)
     robot = recorded_robot(options)
     if options.remove_subtree and options.out and not options.urdf:
         raise KrangError('--out refers to a URDF: with --remove-subtree, write it too with --urdf FILE')
+    if options.static:
+        return _static(options, robot)
     cutoff = options.cutoff
     result = identify(
         options.bags,
@@ -79,24 +92,42 @@ def run(options: argparse.Namespace) -> int:
         if not options.force:
             print('No model is written; --force writes it nevertheless.')
             return 1
-    _write_model(options, robot, result)
+    _write_model(options, robot, result.robot, result.used)
     if options.html:
-        write(options.html, identification_html(result))
+        from ..bags.identification.identification_report import identification_report
+
+        write(options.html, identification_report(result))
     return 1 if worse else 0
 
 
-def _write_model(options: argparse.Namespace, robot: Robot, result: 'Identification') -> None:
+def _static(options: argparse.Namespace, robot: Robot) -> int:
+    """Masses from poses at rest; exit status 1 if the result is worse on held-out poses."""
+    from ..bags.identification.static_fit import StaticUnknowns, identify_static
+    from ..bags.identification.static_poses import read_poses
+
+    poses = read_poses(options.bags, robot, reading(options))
+    unknowns = StaticUnknowns(tuple(options.offset), options.find_gravity)
+    result = identify_static(robot, poses, unknowns, options.balanced, options.total_mass, options.share)
+    print(result.text())
+    if result.is_worse() and not options.force:
+        print('Worse on held-out poses: no model is written; --force writes it nevertheless.')
+        return 1
+    _write_model(options, robot, result.robot, f'from {", ".join(options.bags)} at rest')
+    return 1 if result.is_worse() else 0
+
+
+def _write_model(options: argparse.Namespace, robot: Robot, found: Robot, used: str) -> None:
     from ..bags.identification.model_files import robot_file
     from ..bags.io.files import write
 
     if options.urdf:
-        text = result.robot.urdf.text
+        text = found.urdf.text
         write(options.urdf, text if isinstance(text, str) else text.decode())
     if options.out:
-        comments = [f'Identified by krang identify. {result.used}.']
+        comments = [f'Identified by krang identify. {used}.']
         if not options.urdf:
             comments.append(
                 'Masses and inertias are the original ones: --urdf FILE writes the identified ones.'
             )
         urdf = Path(options.urdf or robot.urdf.source)
-        write(options.out, robot_file(result.robot.config, Path(options.out), urdf, comments))
+        write(options.out, robot_file(found.config, Path(options.out), urdf, comments))

@@ -3,10 +3,7 @@
 import html
 from collections.abc import Sequence
 
-import numpy as np
-
 from ... import colours
-from ..identification.identification import Identification
 from .html_charts import chart, head, scripts
 from .validation import Validation, cell
 
@@ -57,53 +54,13 @@ def validation_html(result: Validation) -> str:
     return _page(f'Validation of {result.robot} on {result.bag}', parts)
 
 
-def identification_html(result: Identification) -> str:
-    """The report of `krang identify`: the model before and after."""
-    parts = [
-        f'<p>Data used: {_text(result.used)}. {len(result.base.independent)} base parameters of '
-        f'{len(result.names)}, condition number {result.base_fit.condition:.3g}.</p>'
-    ]
-    if result.before:
-        parts += [
-            f'<h2>Error on held-out data</h2><p>{_text(result.held_out)}</p>',
-            _rows(
-                ['joint', 'RMSE before [N m]', 'RMSE after [N m]', 'noise [N m]'],
-                [
-                    [name, cell(a), cell(b), cell(result.noise.get(name, np.nan))]
-                    for name, (a, b) in result.rmse().items()
-                ],
-            ),
-        ]
-    rows = [
-        [name, f'{a:.5g}', f'{b:.5g}', f'{d:.2g}']
-        for name, a, b, d in zip(result.names, result.prior, result.theta, result.deviation, strict=True)
-    ]
-    parts += [
-        '<h2>Physically consistent parameters</h2>',
-        _rows(['parameter', 'before', 'after', 'standard deviation'], rows),
-        '<h2>Base parameters from least squares, without constraints</h2>',
-        _rows(
-            ['base parameter', 'value', 'standard deviation'],
-            [[name, f'{value:.5g}', f'{deviation:.2g}'] for name, value, deviation in result.base_table()],
-        ),
-    ]
-    for before, after in zip(result.before, result.after, strict=True):
-        parts.append(f'<h2>{_text(after.bag)} over time</h2><p>{ZOOM}</p>')
-        parts += [_plot(after, name, before) for name in after.joints]
-    return _page(f'Identification of {result.robot.name}', parts)
-
-
-def _plot(result: Validation, joint: str, before: Validation | None = None) -> str:
+def _plot(result: Validation, joint: str) -> str:
     """Torque and residual over time."""
     series, j = result.series, result.names.index(joint)
     measured, predicted = series.measured[:, j], series.predicted['friction'][:, j]
     torque = {'measured': (colours.MEASURED, measured), 'whole model': (colours.PREDICTED, predicted)}
     residual = {'residual': (colours.PREDICTED, measured - predicted)}
-    if before is None:
-        torque['gravity only'] = (colours.GRAVITY, series.predicted['gravity'][:, j])
-    else:
-        earlier = before.series.measured[:, j] - before.series.predicted['friction'][:, j]
-        residual = {'before': (colours.GRAVITY, np.interp(series.t, before.series.t, earlier)), **residual}
+    torque['gravity only'] = (colours.GRAVITY, series.predicted['gravity'][:, j])
     return chart(f'{joint}: torque [N m]', series.t, torque, group=joint) + chart(
         f'{joint}: residual [N m]', series.t, residual, height=150, group=joint
     )

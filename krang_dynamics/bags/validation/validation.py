@@ -162,8 +162,7 @@ def _summary(
     if not any(unit_is_doubtful(full, i) for i in joints.values()):
         residual = series.measured - series.predicted['friction']
         load = load_hint(robot, series.q, series.v, residual, recording.measured)
-        hints = [load] if load else []
-        hints += residual_hints(robot, series.v, series.a, residual, recording.measured)
+        hints = [load] if load else residual_hints(robot, series.v, series.a, residual, recording.measured)
     lines = check_lines(total.check, robot, recording.measured.tolist(), full)
     silent = [f'{name}: effort is missing or always zero; it is left out' for name in recording.silent]
 

@@ -7,8 +7,7 @@ import pytest
 from bags.bagging import record_model
 
 import krang_dynamics as kd
-from krang_dynamics.bags.identification.identification import identify
-from krang_dynamics.bags.validation.html_report import identification_html, validation_html
+from krang_dynamics.bags.validation.html_report import validation_html
 from krang_dynamics.bags.validation.validation import validate
 
 pytest.importorskip('rosbags', reason='rosbags is not installed')
@@ -41,11 +40,3 @@ def test_a_validation_report_is_self_contained(recorded):
     assert page.count('<th>correlation</th>') == 1
     assert 'NaN' not in page.partition('<script>')[0]
     assert len(page) < 0.5e6
-
-
-def test_an_identification_shows_before_and_after(recorded):
-    robot, path = recorded
-    page = identification_html(identify([path], robot))
-    assert_self_contained(page, robot, 4)
-    assert 'joint_1.viscous' in page
-    assert 'condition number' in page
