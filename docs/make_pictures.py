@@ -4,6 +4,7 @@ import io
 import os
 import random
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -12,6 +13,7 @@ from pathlib import Path
 
 from PIL import Image
 from selenium import webdriver
+from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
 
 PICTURES = Path(__file__).parent / 'pictures'
@@ -42,9 +44,10 @@ def main():
 
 def open_browser(folder):
     options = webdriver.ChromeOptions()
+    options.binary_location = shutil.which('chromium')
     for flag in (*FLAGS.split(), f'--window-size={SIZE[0]},{SIZE[1]}', f'--user-data-dir={folder}/chromium'):
         options.add_argument(flag)
-    return webdriver.Chrome(options=options)
+    return webdriver.Chrome(options=options, service=Service(shutil.which('chromedriver')))
 
 
 def picture_of(browser, robot, folder):

@@ -1,6 +1,7 @@
 """`krang demo`: a scripted demonstration on real topics."""
 
 import argparse
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -10,6 +11,12 @@ from typing import Any
 from ..errors import KrangError
 from .arguments import FORCE, ROBOT, add_engine, command_parser, engine_of
 from .libraries import require_libraries, require_ros
+
+# `krang view`, which the kernel ends together with its parent.
+PAGE = (
+    'import sys; from krang_dynamics.scenarios.processes import end_with_parent; '
+    'end_with_parent(int(sys.argv.pop(1))); from krang_dynamics.cli.main import command; command()'
+)
 
 
 def add_parser(commands: Any) -> argparse.ArgumentParser:
@@ -59,7 +66,7 @@ def _page(robot: str) -> Iterator[None]:
     from ..scenarios.processes import private_domain
 
     private_domain()
-    words = [sys.executable, '-m', 'krang_dynamics.cli.main', 'view', robot]
+    words = [sys.executable, '-c', PAGE, str(os.getpid()), 'view', robot]
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True, start_new_session=True) as page:
         assert page.stdout is not None
         try:

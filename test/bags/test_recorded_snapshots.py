@@ -9,6 +9,8 @@ from krang_dynamics.bags.recorded_snapshots import RATE, recorded_snapshots
 from krang_dynamics.bags.replay.recorded_controller import recorded_controller
 from krang_dynamics.robot.library import load_robot
 
+pytestmark = pytest.mark.slow
+
 ARM = load_robot('planar_2r')
 
 

@@ -1,10 +1,148 @@
-"""The tilt sliders, against rotation matrices."""
+"""Buttons and sliders, clicked through the real server; the robot behind them notes what it is asked."""
+
+import time
+from dataclasses import replace
 
 import numpy as np
 import pinocchio as pin
 import pytest
+from viewer.protocol_browser import ProtocolBrowser
 
+from krang_dynamics.bags.observed_robot import ObservedRobot
+from krang_dynamics.control.node_state import NodeState
+from krang_dynamics.robot.library import load_robot
+from krang_dynamics.safety.modes import Fault
 from krang_dynamics.viewer.controls import gravity_at, tilt_of
+from krang_dynamics.viewer.page import Page
+
+ARM = load_robot('planar_2r')
+ACTIVE = NodeState(
+    'mode', 0.0, '', 'active', None, 'planar_2r', (), {'gains.bandwidth': 10.0}, gravity=[0.0, 0.0, -9.81]
+)
+
+
+class NotedRobot:
+    """Notes requests and answers them at once."""
+
+    controller, problem, is_live = '/torque_controller', '', True
+
+    def __init__(self):
+        self.asked = []
+        self.snapshot = replace(ObservedRobot(ARM).snapshot(0.0), q=ARM.home, controller=ACTIVE)
+
+    def press_emergency_stop(self, pressed):
+        self.asked.append(('emergency_stop', pressed))
+
+    def enable(self, on, then):
+        self.asked.append(('enable', on))
+        then(True, 'ramping')
+
+    def clear_fault(self, then):
+        self.asked.append('clear_fault')
+        then(False, 'the emergency stop is still pressed')
+
+    def release(self, then):
+        self.asked.append('release')
+
+    def set_parameters(self, values, then):
+        self.asked.append(values)
+
+
+@pytest.fixture(scope='module')
+def page(tmp_path_factory):
+    robot = NotedRobot()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv('XDG_STATE_HOME', str(tmp_path_factory.mktemp('state')))
+        page = Page(ARM, robot, 'localhost', 8490, allow=False)
+    page.show(robot.snapshot)
+    yield page, robot
+    page.close()
+
+
+@pytest.fixture
+def browser(page):
+    page, robot = page
+    robot.asked.clear()
+    with ProtocolBrowser(page.url) as browser:
+        browser.until(lambda: 'EMERGENCY STOP' in browser.buttons, 'the controls')
+        yield browser
+
+
+@pytest.mark.parametrize(
+    ('button', 'request_'),
+    [
+        ('enable', ('enable', True)),
+        ('disable', ('enable', False)),
+        ('clear fault', 'clear_fault'),
+        ('release', 'release'),
+    ],
+)
+def test_a_button_asks_first_and_acts_after(page, browser, button, request_):
+    asked = page[1].asked
+    browser.click(button.capitalize())
+    browser.until(lambda: f'{button.capitalize()}?' in browser.titles, 'the question')
+    time.sleep(0.1)
+    assert asked == []
+    browser.click(f'Yes, {button}')
+    browser.until(lambda: asked == [request_], 'the request')
+
+
+def test_the_emergency_stop_acts_at_once_and_can_be_released_after(page, browser):
+    page, robot = page
+    browser.click('EMERGENCY STOP')
+    browser.until(lambda: robot.asked == [('emergency_stop', True)], 'the stop', patience=1.0)
+    assert browser.titles == []
+    fault = Fault('emergency_stop', 'the emergency stop is pressed')
+    page.show(replace(robot.snapshot, controller=replace(ACTIVE, mode='fault', fault=fault)))
+    browser.click('Release emergency stop')
+    browser.click('Yes, release emergency stop')
+    browser.until(lambda: robot.asked[-1] == ('emergency_stop', False), 'the release')
+    page.show(robot.snapshot)
+
+
+def test_a_refusal_is_shown_with_its_reason(page, browser):
+    browser.click('Clear fault')
+    browser.click('Yes, clear fault')
+    refusal = ('Clear fault was refused', 'the emergency stop is still pressed')
+    browser.until(lambda: refusal in browser.answers, 'the answer')
+
+
+def test_a_slider_sets_its_parameter_and_following_the_controller_sets_nothing(page, browser):
+    page, robot = page
+    page.show(robot.snapshot)
+    sliders = {}
+
+    def found():
+        for message in list(browser.messages):
+            if message['type'] == 'GuiSliderMessage':
+                sliders[message['props']['label']] = message['uuid']
+        return 'base tilt about x [deg]' in sliders
+
+    browser.until(found, 'the sliders')
+    page.show(replace(robot.snapshot, controller=replace(ACTIVE, parameters={'gains.bandwidth': 20.0})))
+    time.sleep(0.3)
+    assert robot.asked == []
+    change = {'type': 'GuiUpdateMessage', 'uuid': sliders['bandwidth [rad/s]'], 'updates': {'value': 12.5}}
+    browser.send(change)
+    browser.until(lambda: robot.asked == [{'gains.bandwidth': 12.5}], 'the parameter')
+    page.show(robot.snapshot)
+
+
+def test_an_observer_has_no_controls_and_a_forged_click_of_the_operators_button_does_nothing(page, browser):
+    page, robot = page
+    forged = {
+        'type': 'GuiUpdateMessage',
+        'uuid': browser.buttons['EMERGENCY STOP'],
+        'updates': {'value': True},
+    }
+    with ProtocolBrowser(page.url.rpartition('/')[0].rpartition('/')[0] + '/') as observer:
+        observer.until(lambda: any(m['type'] == 'GuiHtmlMessage' for m in observer.messages), 'the state')
+        observer.send(forged)
+        time.sleep(0.3)
+        kinds = {message['type'] for message in observer.messages}
+        assert 'MeshMessage' in kinds
+        assert not {'GuiButtonMessage', 'GuiSliderMessage', 'GuiDropdownMessage'} & kinds
+    assert robot.asked == []
 
 
 @pytest.mark.parametrize('tilt', [(0, 0), (10, 0), (0, -20), (25, 15), (-5, 30)])

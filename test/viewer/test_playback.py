@@ -14,6 +14,8 @@ from krang_dynamics.robot.library import load_robot
 from krang_dynamics.safety.modes import Fault
 from krang_dynamics.viewer.playback import Playback
 
+pytestmark = pytest.mark.slow
+
 ARM = load_robot('planar_2r')
 ACTIVE = NodeState('mode', 0.0, '', 'active', None, 'planar_2r', (), {})
 FAULT = replace(ACTIVE, mode='fault', fault=Fault('state', 'joint_1 is old'))

@@ -84,6 +84,7 @@ def test_foreign_hosts_origins_and_tokens_are_refused(server):
     assert not connect_and_send(server, '/wrong', own)
 
 
+@pytest.mark.slow
 def test_an_operator_clicks_and_a_forged_message_of_an_observer_changes_nothing(server, clicks):
     own, (clicked, click) = f'http://localhost:{server.get_port()}', clicks
     assert connect_and_send(server, '/', own, CAMERA, click, b'\xff rubbish', click)
