@@ -17,7 +17,7 @@ from ..simulation.simulated_robot import Wall
 from .campaign_plan import Conditions, any_pose
 
 STEP = 4e-3  # longest step of the plant, ...
-CONTACT_STEP = 1e-3  # ... and with a wall [s]
+CONTACT_STEP = 2e-3  # ... and with a wall [s]
 EARLIEST = 1.0  # time of a fault or push [s]
 WATCHED = 3.5  # time left after it [s]
 
