@@ -123,8 +123,9 @@ class DisturbedRobot:
     def beyond(self, now: float) -> str:
         """A cause that no controller can master, if it acts now or has acted."""
         values = self.conditions.values
-        if 'wrong_sign' in values:
-            return 'wrong_sign'
+        for name in ('wrong_sign', 'torque_noise'):  # from the beginning
+            if name in values:
+                return name
         if now < self.begin:
             return ''
         for name in ('dead_driver', 'frozen_sensor', 'jump'):
