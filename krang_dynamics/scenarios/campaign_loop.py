@@ -77,7 +77,6 @@ class Loop:
         self.monitor = Monitor(robot, self.body.true, bounds, self.body.commanded, self.period)
         self.fault: Fault | None = None  # the first one, of controller or guard
         self.fault_at = float('nan')
-        self.refusal = ''
         self._label = ','.join(drivers.names)
         self._link = GuardLink('torque_guard')
         self._beat_at = self._guard_stepped_at = -inf
@@ -87,7 +86,6 @@ class Loop:
         self._guard_states: list[JointSamples] = []
         self._last = {'controller': -inf, 'guard': -inf, 'drivers': -inf}  # last delivery [s]
         self._dice = conditions.dice('network')
-        self._goal = self.body.start.copy()
         self._is_gone = False  # the controller has handed over
         self._reference = self.body.start
         frozen = conditions.get('frozen_controller')
@@ -290,7 +288,6 @@ class Loop:
         elif name in ('enable', 'disable'):
             session.guard_problem = self._link.problem(now)
             outputs = session.enable(name == 'enable', now, clock)
-            self.refusal = '; '.join(outputs.refused) if name == 'enable' else self.refusal
             if name == 'disable':
                 monitor.demand(t, 'disable', monitor.controller)
             self._controller_sent(t, outputs)

@@ -51,7 +51,7 @@ DISTURBANCES = (
     Disturbance('position_noise', 0.0, 2e-3, 'rad', 'standard deviation of measured positions'),
     Disturbance('velocity_noise', 0.0, 0.1, 'rad/s', 'standard deviation of measured velocities'),
     Disturbance('quantisation', 0.0, 5e-3, 'rad', 'resolution of measured positions'),
-    Disturbance('torque_noise', 0.0, 0.1, '', 'standard deviation of torque, relative to the effort limit'),
+    Disturbance('torque_noise', 0.0, 0.05, '', 'standard deviation of torque, relative to the effort limit'),
     Disturbance('torque_lag', 0.0, 0.02, 's', 'time constant of the drivers'),
     Disturbance('frozen_sensor', 0.05, 6.0, 's', 'a joint repeats its last state'),
     Disturbance('dead_sensor', 0.02, 6.0, 's', 'a joint has no state (NaN)'),

@@ -17,7 +17,7 @@ from ..simulation.simulated_robot import Wall
 from .campaign_plan import Conditions, any_pose
 
 STEP = 4e-3  # longest step of the plant, ...
-CONTACT_STEP = 1e-3  # ... and with a wall [s]
+CONTACT_STEP = 2e-3  # ... and with a wall [s]
 EARLIEST = 1.0  # time of a fault or push [s]
 WATCHED = 3.5  # time left after it [s]
 
@@ -123,8 +123,9 @@ class DisturbedRobot:
     def beyond(self, now: float) -> str:
         """A cause that no controller can master, if it acts now or has acted."""
         values = self.conditions.values
-        if 'wrong_sign' in values:
-            return 'wrong_sign'
+        for name in ('wrong_sign', 'torque_noise'):  # from the beginning
+            if name in values:
+                return name
         if now < self.begin:
             return ''
         for name in ('dead_driver', 'frozen_sensor', 'jump'):

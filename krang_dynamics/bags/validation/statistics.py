@@ -24,7 +24,6 @@ class FitFigures:
 class CorrelationSums:
     """Means and centred sums of squares of measured y, predicted p and e = y - p, which can be added."""
 
-    @np.errstate(over='ignore', invalid='ignore')  # damaged recordings have numbers of any size
     def __init__(self, y: Array, p: Array) -> None:
         self.count = len(y)
         columns = (y, p, y - p)
@@ -33,7 +32,6 @@ class CorrelationSums:
         self.squares = np.array([_dot(y, y), _dot(p, p), _dot(e, e)])
         self.cross = _dot(y, p)
 
-    @np.errstate(over='ignore', invalid='ignore')
     def add(self, other: 'CorrelationSums') -> None:
         """Chan's formula for the centred sums of the union of two sets of samples."""
         if not other.count:

@@ -121,6 +121,7 @@ def cell(value: float) -> str:
     return '-' if not np.isfinite(value) else f'{value:.3f}' if abs(value) < 100 else f'{value:.4g}'
 
 
+@np.errstate(over='ignore', invalid='ignore')  # damaged recordings have numbers of any size
 def validate(
     path: str | Path,
     robot: Robot,
