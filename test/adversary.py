@@ -12,6 +12,7 @@ from monitor import DRIVING, Monitor
 
 import krang_dynamics as kd
 from krang_dynamics.control.controller import Inputs, TorqueController
+from krang_dynamics.control.reference.cartesian_target import PoseSample, TwistSample
 from krang_dynamics.control.reference.trajectory import JointTrajectory
 from krang_dynamics.control.sensors import ImuSample, OdomSample
 from krang_dynamics.control.settings import Settings
@@ -33,8 +34,11 @@ SETUPS = [
     ('otbot', 'rolling_base damping wrench observer', 'platform', {'deadman_required': True}),
     ('krang', ARM, 'left_hand', {}),
     ('krang', ARM, 'right_hand', {'wheels_locked': True}),
+    ('anthropomorphic', 'gravity friction cartesian_impedance wrench observer', 'tool', {}),
+    ('krang', 'cartesian_impedance joint_limits', 'left_hand', {}),
+    ('anthropomorphic', 'guide', 'tool', {}),
 ]
-SHARES = (25, 8, 8, 8, 10, 10, 8, 5, 12, 6)  # of the steps of a campaign [%]
+SHARES = (21, 7, 7, 7, 9, 9, 7, 5, 10, 5, 7, 3, 3)  # of the steps of a campaign [%]
 STEPS = 20  # of a hostile scene, at most
 
 
@@ -327,6 +331,23 @@ class Adversary:
             inputs.trajectory = JointTrajectory(self.robot.joint_names, np.zeros(1), goal[None, :])
         elif self.period < 0.018:
             self.later(inputs, 0.018 - self.period)
+
+    def do_target(self, inputs):
+        """Poses near and far, twists slow and fast, and invalid ones."""
+        pose = self.robot.frame_pose(self.q, self.frame)
+        turn, size = pin.Quaternion(pose[:3, :3]).coeffs(), self.dice.choice([0.0, 0.01, 0.3, 5.0])
+        position = pose[:3, 3] + size * np.array([self.dice.gauss(0, 1) for _ in range(3)])
+        frames = (self.frame, self.frame, self.robot.urdf.root, 'nowhere')
+        pose = PoseSample(
+            self.dice.choice(frames),
+            self.dice.choice([self.robot.urdf.root, self.frame, 'nowhere']),
+            self.dice.choice([position, position, self.spoilt(position), self.invalid(2)]),
+            self.dice.choice([turn, turn, -turn, 2 * turn, self.spoilt(turn), self.invalid(4)]),
+            self.time,
+        )
+        v = size * np.array([self.dice.gauss(0, 1) for _ in range(6)])
+        twist = TwistSample(pose.frame, pose.frame_id, self.dice.choice([v, v, self.spoilt(v)]), self.time)
+        inputs.targets = self.dice.choice([[], [pose], [twist], [pose, twist]])
 
     def do_gravity(self, inputs):
         g = np.array(

@@ -63,6 +63,7 @@ class Inputs:
     emergency_stop: bool | None = None  # True: pressed, False: released
     other_publisher: bool = False  # whether another publisher is on the command topic
     guard_problem: str = ''  # why the guard would not relay commands; empty without a problem or guard
+    self_problem: str = ''  # which links are too near to each other; empty if none are
 
     def settings_after(self, present: Settings) -> Settings | None:
         """The settings after this change; None without a change."""
@@ -321,6 +322,8 @@ class TorqueController:
             reason = 'another publisher is on the command topic; stop it first'
         if reason is None and inputs.guard_problem:
             reason = f'guard: {inputs.guard_problem}'
+        if reason is None and inputs.self_problem:
+            reason = inputs.self_problem
         if reason is None and self._deadman_is_missing(inputs.time):
             reason = 'deadman.required is true and no heartbeat is received'
         if reason is None and self.settings.emergency_stop_required and self._is_emergency is None:
@@ -386,6 +389,8 @@ class TorqueController:
             return
         if inputs.guard_problem:
             trip(now, Fault('guard', inputs.guard_problem))
+        if inputs.self_problem:
+            trip(now, Fault('self_distance', inputs.self_problem))
         if slow := rate_problem(self._buffer, self.settings.limits_state_rate, is_running=True):
             trip(now, Fault('state', slow))
         self._warning, is_lasting = self._delay.problem(now, self._buffer.state_rate.hertz)

@@ -133,6 +133,10 @@ PARAMETERS = (
         'limits.state_rate', 'number', 50.0, 'lowest rate of the states; 10 % below it: no enable, fault',
         'Hz', 0, 1e4, live=True,
     ),
+    Parameter(
+        'limits.self_distance', 'number', None,
+        'smallest distance between links; below it: fault; default: not checked', 'm', 0, 1, live=True,
+    ),
     Parameter('stop.policy', 'text', None, "stop policy; default: the robot's"),
     Parameter(
         'stop.time', 'number', None, "time in which gravity support ends; default: the robot's",
@@ -181,6 +185,13 @@ PARAMETERS = (
     Parameter(
         'gravity', 'numbers', None, "gravity vector in the axes of the root link; default: the robot's",
         'm/s2', -30, 30, live=True,
+    ),
+    Parameter(
+        'estimate_payload.frame', 'text', '', 'hand of ~/estimate_payload; default: the first end effector',
+        live=True,
+    ),
+    Parameter(
+        'estimate_payload.tare', 'flag', False, 'true: ~/estimate_payload measures the empty hand', live=True
     ),
     Parameter('payload.<frame>.mass', 'number', 0.0, 'mass of the payload', 'kg', 0, 1e4, live=True),
     Parameter(

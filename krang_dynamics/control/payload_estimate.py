@@ -1,13 +1,17 @@
 """A payload's mass and centre of mass from the effort that holds the robot at rest."""
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pinocchio as pin
 
-from ..arrays import Array, Integers, Mask, joint_vector
+from ..arrays import Array, Indices, joint_vector
 from ..errors import InputError, UnknownNameError
 from ..robot.model import Robot
+
+if TYPE_CHECKING:
+    from .controller import TorqueController
 
 FEWEST = 3  # poses that determine mass and centre of mass
 REST = 0.01  # largest speed of a joint at rest [rad/s]
@@ -47,7 +51,6 @@ class PayloadEstimator:
 
     robot: Robot  # without the payload
     frame: str
-    commanded: Mask | None = None  # joints whose effort counts; None: all
     poses: list[Array] = field(default_factory=list)
     efforts: list[Array] = field(default_factory=list)  # without the model's gravity [N m]
     empty: list[tuple[Array, Array]] = field(default_factory=list)  # the same of the tare
@@ -57,10 +60,11 @@ class PayloadEstimator:
             raise UnknownNameError('frame', self.frame, self.robot.frames)
 
     def add(self, q: Array, v: Array, effort: Array) -> None:
-        """A resting pose: q [rad], v [rad/s], measured effort [N m]; InputError if it moves."""
+        """A resting pose: q [rad], v [rad/s], effort [N m] or NaN; InputError if it moves."""
         names, shape = self.robot.joint_names, (self.robot.nv,)
         q, v = joint_vector('q', q, names, shape), joint_vector('v', v, names, shape)
-        effort = joint_vector('effort', effort, names, shape)
+        if np.shape(effort) != shape or not np.isfinite(effort).any():
+            raise InputError('the joint states have no effort; the payload is estimated from it')
         if np.abs(v).max() > REST:
             joint = names[int(np.argmax(np.abs(v)))]
             raise InputError(f'joint {joint!r} moves at {np.abs(v).max():.3f} rad/s; wait until it rests')
@@ -78,7 +82,8 @@ class PayloadEstimator:
         """Weighted least squares over all poses; InputError with fewer than three."""
         if len(self.poses) < FEWEST:
             raise InputError(f'{len(self.poses)} of at least {FEWEST} different resting poses are there')
-        rows = np.arange(self.robot.nv) if self.commanded is None else np.flatnonzero(self.commanded)
+        all_efforts = [*self.efforts, *(effort for _, effort in self.empty)]
+        rows = np.flatnonzero(np.isfinite(all_efforts).all(axis=0))
         Y = np.concatenate([self._regressor(q)[rows] for q in self.poses])
         measured = [effort - self._tared(q) for q, effort in zip(self.poses, self.efforts, strict=True)]
         y = np.concatenate([x[rows] for x in measured])
@@ -118,7 +123,7 @@ class PayloadEstimator:
             [effort for (_, effort), is_near in zip(self.empty, near, strict=True) if is_near], axis=0
         )
 
-    def _covariance(self, rows: Integers) -> Array:
+    def _covariance(self, rows: Indices) -> Array:
         """Of all measurements [N2 m2]: noise, twice after a tare; without one the errors of all masses."""
         count = len(self.poses) * len(rows)
         if self.empty:
@@ -138,3 +143,30 @@ class PayloadEstimator:
             moment = np.cross(data.oMi[joint].rotation @ body.lever, weight)
             columns.append(-J[:3].T @ weight - J[3:].T @ moment)
         return np.column_stack(columns)
+
+
+class PayloadMeasurement:
+    """The measurement of a running controller: one pose per call, with or without the payload."""
+
+    def __init__(self) -> None:
+        self._estimator: PayloadEstimator | None = None
+        self._is_taring = False
+
+    def add(self, controller: 'TorqueController') -> str:
+        """Add the present pose of a controller; the estimate as text, or how many poses are missing."""
+        robot, settings, buffer = controller.robot, controller.settings, controller.state.buffer
+        frame = settings.estimate_payload_frame or next(iter(robot.config.end_effectors), '')
+        if self._estimator is None or self._estimator.frame != frame:
+            self._estimator, self._is_taring = PayloadEstimator(robot, frame), False
+        estimator = self._estimator
+        if settings.estimate_payload_tare and not self._is_taring:  # a new tare
+            self._estimator = estimator = PayloadEstimator(robot, frame)
+        elif self._is_taring and not settings.estimate_payload_tare:
+            estimator.tare()
+        self._is_taring = settings.estimate_payload_tare
+        estimator.add(buffer.q, buffer.v, buffer.effort)
+        if self._is_taring:
+            return f'{frame}: {len(estimator.poses)} poses of the empty hand'
+        if len(estimator.poses) < FEWEST:
+            return f'{frame}: {len(estimator.poses)} of at least {FEWEST} poses'
+        return str(estimator.estimate())

@@ -31,6 +31,7 @@ class Session:
         self.is_active = False
         self.other_publisher = False  # whether another publisher is on the command topic
         self.guard_problem = ''  # why the guard would not relay commands
+        self.self_problem = ''  # which links are too near to each other
         self.is_received = True  # whether a node subscribes to the commands; auto_enable waits for it
         self.answered = (0, 0)  # stamp of the newest joint state [s, ns]
         self.followed = 0  # when the trajectory that was accepted last was received [ns]
@@ -120,7 +121,12 @@ class Session:
     def step(self, now: float, clock: float, **requests: Any) -> Outputs:
         """One step with everything that was received; `requests` are further fields of Inputs."""
         inputs = Inputs(
-            now, clock, other_publisher=self.other_publisher, guard_problem=self.guard_problem, **requests
+            now,
+            clock,
+            other_publisher=self.other_publisher,
+            guard_problem=self.guard_problem,
+            self_problem=self.self_problem,
+            **requests,
         )
         self._collector.empty_into(inputs)
         received = self._requests.empty_into(inputs)

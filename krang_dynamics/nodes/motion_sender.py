@@ -18,11 +18,13 @@ from trajectory_msgs.msg import JointTrajectory as Message
 
 from ..bags.io.joint_state_codec import JointStateReader
 from ..bags.io.motion_file import read_motion
+from ..bags.io.taught_motion import fitted
 from ..bags.io.trajectory_codec import encode_trajectory
 from ..bags.parallel import Progress
 from ..control.builder import robot_of
 from ..control.node_state import NodeState
 from ..control.reference.followed_motion import FollowedMotion
+from ..control.reference.stream import StreamLimits
 from ..control.reference.trajectory import JointTrajectory
 from ..control.terms.term import follow_reference
 from ..errors import InputError, KrangError, UnknownNameError
@@ -46,9 +48,9 @@ REMEDIES = {
 }
 
 
-def send(path: str, node: str | None, approach: float, timeout: float, ros_args: Sequence[str]) -> int:
-    """Run the command; returns the exit status."""
-    trajectory = _approached(read_motion(path), approach)
+def send(path: str, node: str | None, approach: float | None, timeout: float, ros_args: Sequence[str]) -> int:
+    """Run the command; returns the exit status. Without `approach` the motion is fitted to the robot."""
+    trajectory = read_motion(path) if approach is None else _approached(read_motion(path), approach)
     if not 0 < timeout < np.inf:
         raise InputError(f'--timeout is {timeout:g} s; it must be positive')
     init(['--ros-args', *ros_args])
@@ -57,6 +59,8 @@ def send(path: str, node: str | None, approach: float, timeout: float, ros_args:
     try:
         sender = MotionSender(ros_node, trajectory, node)
         sender.wait(timeout)
+        if approach is None:
+            trajectory = sender.fit(timeout)
         print(
             f'{path} to {sender.controller}: {len(trajectory.joint_names)} joints, '
             f'{len(trajectory.times)} points, {trajectory.times[-1]:g} s',
@@ -90,6 +94,7 @@ class MotionSender:
         self._received_at = monotonic()  # when the newest joint state arrived [s]
         self._sent_at = np.inf  # [s]
         self._reader = JointStateReader()
+        self._positions: dict[str, float] = {}  # newest of each joint [rad, m]
         self._publisher: Any = None
 
     # -- before the motion -------------------------------------------------------------------------------
@@ -105,6 +110,22 @@ class MotionSender:
                 raise KrangError(f'{problem} (waited for {timeout:g} s)')
             self._turn(0.02)
         self._robot = self._find_robot()
+
+    def fit(self, timeout: float) -> JointTrajectory:
+        """Let the motion begin where the robot is, and slow it down to the stream's limits of the robot."""
+        robot, names, deadline = self._robot, self._trajectory.joint_names, monotonic() + timeout
+        if robot is None:
+            raise KrangError("the robot's files are not on this machine, so its limits are not known")
+        while not self._positions.keys() >= set(names):
+            if monotonic() > deadline:
+                raise KrangError(f'joint_states does not have all joints of the motion: {", ".join(names)}')
+            self._turn(PAUSE)
+        columns, limits = [robot.joint_names.index(name) for name in names], StreamLimits.of(robot)
+        start = np.array([self._positions[name] for name in names])
+        self._trajectory = fitted(
+            self._trajectory, start, limits.velocity[columns], limits.acceleration[columns]
+        )
+        return self._trajectory
 
     def _find_robot(self) -> Robot | None:
         """The controller's robot; None if its files are not on this machine."""
@@ -231,11 +252,13 @@ class MotionSender:
 
     def _on_states(self, data: bytes, info: Any) -> None:
         self._received_at = monotonic()
+        try:
+            sample = self._reader.read(data, time())
+        except KrangError:  # not a joint state: the controller reports it
+            return
+        self._positions.update(zip(sample.names, sample.position, strict=False))
         if self._followed is not None:
-            try:
-                self._followed.take(self._reader.read(data, time()))
-            except KrangError:  # not a joint state: the controller reports it
-                return
+            self._followed.take(sample)
 
 
 def _article(mode: str) -> str:

@@ -26,6 +26,7 @@ from ..control.controller import Outputs
 from ..control.guard_link import GuardLink
 from ..control.node_state import HAND_OVER, NodeState
 from ..control.parameters import for_frames, without_frames
+from ..control.payload_estimate import PayloadMeasurement
 from ..control.session import PERIOD, Session
 from ..control.settings import Settings
 from ..control.startup_report import startup_report
@@ -45,6 +46,7 @@ from .ros.node_base import NodeBase, decoded
 from .ros.process import run
 from .ros.realtime import freeze_garbage, thaw_garbage
 from .ros.ros_parameters import NODE_PARAMETERS, RosParameters
+from .ros.self_distance_monitor import SelfDistanceMonitor
 from .ros.state_topic import StateTopic
 from .ros.trajectory_worker import TrajectoryWorker
 from .ros.transforms import Transforms
@@ -76,6 +78,7 @@ class TorqueControllerNode(NodeBase, LifecycleNode):
         self.create_service(SetBool, '~/enable', self._on_enable)
         self.create_service(Trigger, '~/clear_fault', self._on_clear_fault)
         self.create_service(Trigger, '~/release', self._on_release)
+        self.create_service(Trigger, '~/estimate_payload', self._on_estimate_payload)
         self.begin_watch(PERIOD / 2)
         if self.ros_parameters.values['auto_activate']:
             if self.trigger_configure() is not DONE:
@@ -174,12 +177,15 @@ class TorqueControllerNode(NodeBase, LifecycleNode):
         self.begin_time()
         self._reader = JointStateReader()
         self._guard = GuardLink(values['guard']) if values['guard'] else None
-        self._worker = TrajectoryWorker(robot)
+        self._monitor = SelfDistanceMonitor(session.controller)
+        self._to_close.append(self._monitor.close)
+        self._worker = TrajectoryWorker(robot, self._monitor)
         self._to_close.append(self._worker.close)
         self._topics = ControllerTopics(self, session.controller, values['publish_terms'])
         for publisher in self._topics.publishers:
             self._to_close.append(partial(self.destroy_lifecycle_publisher, publisher))
         self._statistics = Statistics()
+        self._payloads = PayloadMeasurement()
         self._transforms = Transforms(self, robot.urdf.root)
         self._to_close.append(self._transforms.close)
         self._recorder = self._new_recorder(values['flight_recorder'])
@@ -400,6 +406,19 @@ class TorqueControllerNode(NodeBase, LifecycleNode):
         response.success, response.message = True, outputs.mode.value
         return response
 
+    def _on_estimate_payload(self, request: Any, response: Any) -> Any:
+        """~/estimate_payload: add the present resting pose, and estimate from three poses on."""
+        response.success = False
+        if self._session is None:
+            response.message = 'the node is not configured'
+            return response
+        try:
+            response.message = self._payloads.add(self._session.controller)
+            response.success = True
+        except KrangError as error:
+            response.message = str(error)
+        return response
+
     def _change_parameters(self, values: Mapping[str, Any]) -> None:
         """Apply live parameters, all or none; KrangError if they are refused."""
         self._publish(self.session.change(self._settings(values), self.now(), self.clock_now))
@@ -482,6 +501,7 @@ class TorqueControllerNode(NodeBase, LifecycleNode):
         if self._session.is_enable_pending:
             self._check_publishers()
             self._report_waiting()
+        self._session.self_problem = self._monitor.problem
         self._take_prepared()
         outputs = self._session.watch(now, self.clock_now)
         if outputs is not None:

@@ -165,7 +165,7 @@ class Loop:
         now = STEADY + t
         if now - self._beat_at >= HEARTBEAT:
             self._beat_at = now
-            self._link.take(heartbeat(self.guard.mode.value, self.guard.obstacle(now)), now)
+            self._link.take(heartbeat(self.guard.mode.value, self.guard.obstacle(now)), now, now)
         if self.is_running(t):
             for sample in self._drained():
                 self._controller_takes(t, sample)

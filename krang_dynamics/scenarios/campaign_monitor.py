@@ -261,9 +261,10 @@ class Monitor:
     def touch(self, now: float, force: float, beyond: str) -> None:
         """The force on a wall [N]."""
         self.force = max(self.force, force)
+        cause = beyond or (self._cause if self._stop is not None else '')
         if force > self.bounds.contact_force:
-            if beyond:
-                self.beyond = self.beyond or beyond
+            if cause:
+                self.beyond = self.beyond or cause
             else:
                 self.fail(now, f'contact: {force:.0f} N on a wall')
 

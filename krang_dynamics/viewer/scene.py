@@ -153,7 +153,9 @@ class RobotScene:
             '/centre_of_mass_on_ground', radius, 2e-3, color=(240, 180, 20)
         )
         ends = np.zeros((1, 2, 3), np.float32)
-        self._plumb = self._scene.add_line_segments('/plumb_line', ends, colors=colour, line_width=1.5)
+        self._plumb = self._scene.add_line_segments(
+            '/plumb_line', ends, colors=colour, thickness=1.5, thickness_units='screen'
+        )
 
 
 class _Body:
@@ -243,7 +245,7 @@ class _Trail:
     def __init__(self, scene: Any, name: str, colour: str) -> None:
         self._points = np.zeros((0, 3), np.float32)
         self._lines = scene.add_line_segments(
-            name, np.zeros((1, 2, 3), np.float32), colors=rgb(colour), line_width=2.0
+            name, np.zeros((1, 2, 3), np.float32), colors=rgb(colour), thickness=2.0, thickness_units='screen'
         )
 
     def add(self, point: Array) -> None:

@@ -17,7 +17,8 @@ OPTIONS = ('--duration', '--frequency', '--harmonics', '--rate')
 BAGS = ('validate', 'replay', 'identify')
 KRANG = Path(sys.executable).parent / 'krang'
 FOLDER = Path(entry.__file__).parent
-COMMANDS = sorted(path.stem for path in FOLDER.glob('*.py') if path.stem not in (*HELPERS, '__init__'))
+FILES = sorted(path.stem for path in FOLDER.glob('*.py') if path.stem not in (*HELPERS, '__init__'))
+COMMANDS = [name.removesuffix('_') for name in FILES]  # import_, because import is a keyword
 
 
 def one_error_line(capsys):
@@ -30,7 +31,7 @@ def one_error_line(capsys):
 
 
 def test_every_file_that_is_no_helper_is_a_command_of_its_name(capsys):
-    assert [module.__name__.rpartition('.')[2] for module in entry.commands()] == COMMANDS
+    assert [module.__name__.rpartition('.')[2] for module in entry.commands()] == FILES
     assert main([]) == 0
     listed = capsys.readouterr().out
     assert all(f'\n    {name} ' in listed for name in COMMANDS)

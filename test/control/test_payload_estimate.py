@@ -4,10 +4,10 @@ import re
 
 import numpy as np
 import pytest
-from harness import robot_named
+from harness import Harness, robot_named
 
 import krang_dynamics as kd
-from krang_dynamics.control.payload_estimate import PayloadEstimator
+from krang_dynamics.control.payload_estimate import PayloadEstimator, PayloadMeasurement
 from krang_dynamics.errors import InputError
 
 KRANG = robot_named('krang')
@@ -72,6 +72,19 @@ def test_without_a_tare_the_deviations_include_the_error_of_the_model(wrong):
 def test_poses_from_both_sides_average_dry_friction(wrong):
     found = run(np.random.default_rng(4), 2.0, np.array([0.0, 0.0, 0.1]), wrong, dry=5.0)
     assert found.mass == pytest.approx(2.0, abs=0.1)
+
+
+def test_a_running_controller_measures_pose_by_pose_first_empty_then_loaded():
+    loop = Harness(KRANG, limits_state_rate=0.0, estimate_payload_tare=True)
+    measurement, loaded = PayloadMeasurement(), KRANG.with_payload(HAND, 3.0, [0.0, 0.0, 0.1])
+    for robot in (KRANG, loaded):
+        for k, q in enumerate(poses(4)):
+            loop.move(q)
+            loop.effort = robot.gravity_torque(q)
+            loop.step(settings=loop.settings.replace(estimate_payload_tare=robot is KRANG))
+            text = measurement.add(loop.controller)
+            assert f'{k + 1} ' in text
+    assert text.startswith('left_hand: 3.000 +- ')
 
 
 def test_what_cannot_be_estimated_is_refused():

@@ -1,4 +1,4 @@
-"""`make faults`: faults of processes, sensors, drivers, clocks and disks on real topics, with reaction times."""
+"""`make faults`: faults of processes, sensors, clocks and disks on real topics, with reaction times."""
 
 import argparse
 import random

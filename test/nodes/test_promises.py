@@ -172,12 +172,14 @@ def test_p2_a_limit_lowered_below_the_present_torque_is_reached_without_a_jump(d
     before = driving.get('limits__effort')
     begin = time.time()
     assert driving.set(limits__effort=limit.tolist()).successful
-    harness.until(lambda: abs(sent(driving)[0]) <= limit[0], 'torque within the new limit')
-    first = np.array(driving.commands.since(begin)[0].message.data)
-    assert first[0] > limit[0]  # at stop.rate, not at once
-    robot.says()
-    assert np.allclose(sent(driving), np.minimum(weight(robot), limit))
-    assert driving.set(limits__effort=before).successful
+    try:
+        harness.until(lambda: abs(sent(driving)[0]) <= limit[0], 'torque within the new limit')
+        first = np.array(driving.commands.since(begin)[0].message.data)
+        assert first[0] > limit[0]  # at stop.rate, not at once
+        robot.says()
+        assert np.allclose(sent(driving), np.minimum(weight(robot), limit))
+    finally:
+        assert driving.set(limits__effort=before).successful
     until_weight(harness, driving, robot)
 
 

@@ -143,6 +143,20 @@ def test_given_a_push_on_krang_then_the_motors_can_hold_it_by_the_transposed_jac
     np.testing.assert_allclose(plant.q, robot.home, atol=1e-12)
 
 
+@pytest.mark.parametrize('timestep', [1e-3, 4e-3])
+def test_given_end_stops_then_a_falling_arm_rests_on_them(timestep):
+    robot = kd.load_robot('planar_2r')
+    stops = robot.home - 0.3, robot.home + 0.1
+    plant = PinocchioPlant(robot, timestep=timestep, end_stops=stops)
+    for _ in range(2000):
+        plant.step(np.zeros(2), 4e-3)
+        assert (plant.q > stops[0] - 0.15).all()
+        assert (plant.q < stops[1] + 0.15).all()
+    assert np.abs(plant.v).max() < 1e-3
+    load = np.abs(robot.gravity_torque(plant.q))
+    assert (np.abs(plant.q - stops[0]) < load / np.diag(robot.mass_matrix(robot.home)) / 50**2 + 1e-3).all()
+
+
 # -- dry friction: its law, and a solver of bounded least squares --------------------------------------
 
 

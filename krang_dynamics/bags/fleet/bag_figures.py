@@ -84,6 +84,7 @@ def figures_of(robot: Robot, result: Validation) -> dict[str, dict[str, Any]]:
     columns = [names.index(name) for name in result.joints]
     hands = list(robot.config.end_effectors) if not robot.config.rolling else []
     per_kg = np.array([_unit_load(robot, hand, series) for hand in hands])
+    modelled = robot.friction.torque(series.v)
     regressors = [_regressors(series.v[:, j]) for j in columns]
     load = _load(residual, per_kg, columns, regressors) if hands else np.zeros(0)
     rows: dict[str, dict[str, Any]] = {}
@@ -92,7 +93,7 @@ def figures_of(robot: Robot, result: Validation) -> dict[str, dict[str, Any]]:
         (offset, coulomb, viscous), *_ = np.linalg.lstsq(X, y, rcond=None)
         rows[names[j]] = {
             'rmse': result.joints[names[j]]['friction'].rmse,
-            'friction': _mean_friction(robot, j, series.v[:, j], coulomb, viscous),
+            'friction': _mean_friction(modelled[:, j], series.v[:, j], coulomb, viscous),
             'offset': float(offset),
         }
     return rows | {hand: {'load': float(mass)} for hand, mass in zip(hands, load, strict=True)}
@@ -123,13 +124,10 @@ def _load(residual: Array, per_kg: Array, columns: list[int], regressors: list[A
     return np.asarray(masses)
 
 
-def _mean_friction(robot: Robot, j: int, v: Array, coulomb: float, viscous: float) -> float:
+def _mean_friction(modelled: Array, v: Array, coulomb: float, viscous: float) -> float:
     """Mean friction torque against the motion [N m], of model and residual together."""
     moving = np.abs(v) > MOVING
     if moving.sum() < LEAST:
         return float('nan')
-    velocity = np.zeros((int(moving.sum()), robot.nv))
-    velocity[:, j] = v[moving]
-    modelled = np.array([robot.friction.torque(row)[j] for row in velocity])
-    total = modelled + coulomb * np.sign(v[moving]) + viscous * v[moving]
-    return float((total * np.sign(v[moving])).mean())
+    direction = np.sign(v[moving])
+    return float(((modelled[moving] + viscous * v[moving]) * direction).mean() + coulomb)

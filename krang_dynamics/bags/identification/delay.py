@@ -5,7 +5,7 @@ import numpy as np
 from ...arrays import Array
 from .least_squares import TriangularFactor
 
-DELAYS = np.array([1e-3 * k for k in range(-10, 42, 2)])  # at which the effort is evaluated [s]
+DELAYS = np.array([1e-3 * k for k in range(-40, 42, 2)])  # at which the effort is evaluated [s]
 
 
 def estimate_delay(factors: list[TriangularFactor], priors: list[tuple[Array, Array]]) -> float:

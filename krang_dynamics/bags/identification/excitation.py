@@ -6,8 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...arrays import Array, Mask
-from ...errors import InputError, KrangError, UnknownNameError
+from ...errors import InputError, KrangError, UnknownNameError, UrdfError
 from ...robot.model import Robot
+from ...robot.self_distance import SelfDistance
 from ...text import number, table
 from ..parallel import Progress
 from ..validation.filtering import FilteredMotion
@@ -20,6 +21,9 @@ POINTS = 150  # samples of a motion for torque limits and condition number
 FINE = 2000  # samples for position and velocity limits
 MOST_POINTS = 1_000_000  # written
 TURN = np.pi  # amplitude of a joint without position limits [rad]
+CLEARANCE = 0.02  # least distance between links [m], at most half of that at home
+AMPLITUDES = (1.0, 0.8, 0.6, 0.45, 0.3, 0.2, 0.1)  # tried until the links are clear
+CHECKED = 1000  # poses of the final motion whose distances are checked
 ROUNDS, STEP = 80, 0.2  # of the reduction of amplitudes to the torque limits
 
 
@@ -68,6 +72,7 @@ class Excitation:
     condition: float
     first: float  # condition number of the first trial
     moved: tuple[str, ...]
+    clearance: str  # a sentence on the distance between links
 
     def text(self) -> str:
         """Range, speed and torque per joint, with the limits."""
@@ -92,7 +97,8 @@ class Excitation:
                 f'{robot.name}: {self.t[-1]:.1f} s, condition number {self.condition:.4g} '
                 f'(first trial {self.first:.4g})',
                 *(f'  {line}' for line in table(header, rows)),
-                'Collisions are not checked: run the motion in a simulator first.',
+                self.clearance,
+                'Collisions with the surroundings are not checked: run the motion in a simulator first.',
             ]
         )
 
@@ -144,6 +150,12 @@ class _Search:
         if not self.moving.any():
             raise KrangError(f'{robot.name}: no driven joint can move; all are locked')
         self._predictor = Predictor(robot)
+        self._distance, self._unchecked = None, ''
+        try:
+            self._distance = SelfDistance(robot)
+            self._clearance = min(CLEARANCE, 0.5 * self._distance.minimum(self.center)[0])
+        except UrdfError as error:
+            self._unchecked = str(error)
         self._regressor = Regressor(robot, Unknowns(robot.friction.sign or 'exact'), self.moving, self.moving)
         self._base = self._identifiable()
         reach = np.minimum(robot.upper - self.center, self.center - robot.lower)
@@ -163,28 +175,39 @@ class _Search:
         shape = (2, self.design.harmonics, self.robot.nv)
         progress = Progress('searching motions', self.design.tries)
         coefficients = random.normal(size=shape)
-        best = first = self._condition(coefficients)
+        best = first = self._clear_condition(coefficients, np.inf)
         for k in range(self.design.tries):
             # The first third samples at random, the rest near the best so far with decreasing steps.
             is_random = k < self.design.tries // 3
             step = max(0.05, 1.0 - k / self.design.tries)
             trial = random.normal(size=shape) + (0 if is_random else coefficients / step)
-            condition = self._condition(trial)
+            condition = self._clear_condition(trial, best)
             if condition < best:
                 best, coefficients = condition, trial / np.abs(trial).max()
             progress.step()
         progress.end()
         if not np.isfinite(best):
             raise KrangError(
-                f'{self.robot.name}: gravity at home exceeds the effort limits; --lock JOINT=VALUE, '
-                'or change home'
+                f'{self.robot.name}: no motion about home is within the effort limits and free of '
+                'self-collision; --lock JOINT=VALUE, or change home'
             )
         return self._result(coefficients, first)
 
-    def motion(self, coefficients: Array, t: Array) -> FilteredMotion | None:
+    def motion(self, coefficients: Array, t: Array, amplitude: float = 1.0) -> FilteredMotion | None:
         """The series at times t, as large as the limits allow; None if gravity exceeds effort limits."""
-        fitted = self._within_torque(self._within_reach(coefficients))
+        fitted = self._within_torque(amplitude * self._within_reach(coefficients))
         return None if fitted is None else self._at(fitted, t)
+
+    def _amplitude(self, coefficients: Array, t: Array) -> float:
+        """The largest amplitude at which the links keep their distance; 0 if there is none."""
+        if self._distance is None:
+            return 1.0
+        for amplitude in AMPLITUDES:
+            motion = self.motion(coefficients, t, amplitude)
+            distance, least = self._distance, self._clearance
+            if motion is not None and all(distance.minimum(q)[0] >= least for q in motion.q):
+                return amplitude
+        return 0.0
 
     def _within_reach(self, coefficients: Array) -> Array:
         """Scale each joint to its position and velocity limits."""
@@ -249,8 +272,18 @@ class _Search:
         Y = regressor.matrix(motion)[:, self.moving].reshape(-1, len(regressor.names))
         return base_parameters(Y, np.arange(len(regressor.names)) >= regressor.inertial)
 
-    def _condition(self, coefficients: Array) -> float:
-        motion = self.motion(coefficients, self._coarse)
+    def _clear_condition(self, coefficients: Array, best: float) -> float:
+        """The condition number of the largest motion without self-collision; a smaller one is no better."""
+        condition = self._condition(coefficients)
+        if not condition < best:
+            return condition
+        amplitude = self._amplitude(coefficients, self._coarse)
+        if amplitude == 1.0:
+            return condition
+        return self._condition(coefficients, amplitude) if amplitude else np.inf
+
+    def _condition(self, coefficients: Array, amplitude: float = 1.0) -> float:
+        motion = self.motion(coefficients, self._coarse, amplitude)
         if motion is None:
             return np.inf
         Y = self._regressor.matrix(motion)[:, self.moving][:, :, self._base.independent]
@@ -266,12 +299,25 @@ class _Search:
 
     def _result(self, coefficients: Array, first: float) -> Excitation:
         t = np.arange(0, self.design.duration + 0.5 / self.design.rate, 1 / self.design.rate)
-        motion = self.motion(coefficients, t)
-        assert motion is not None
+        amplitude = self._amplitude(coefficients, t[:: max(1, len(t) // CHECKED)])
+        motion = self.motion(coefficients, t, amplitude) if amplitude else None
+        if motion is None:
+            raise KrangError(
+                f'{self.robot.name}: its links come closer than {self._clearance:.3f} m to each other in '
+                'every motion about home; --lock JOINT=VALUE, or change home'
+            )
+        clearance = f'Self-collision is not checked: {self._unchecked}'
+        if self._distance is not None:
+            _, gap, pair = self._distance.along(motion.q[:: max(1, len(t) // CHECKED)])
+            clearance = 'No two links can collide.'
+            if pair is not None:
+                clearance = f'Smallest distance between links: {gap:.3f} m, {pair[0]} and {pair[1]}.'
         torque = self._torques(motion)
         moved = _names(self.robot, self.moving)
-        condition = self._condition(coefficients)
-        return Excitation(self.robot, t, motion.q, motion.v, motion.a, torque, condition, first, moved)
+        condition = self._condition(coefficients, amplitude)
+        return Excitation(
+            self.robot, t, motion.q, motion.v, motion.a, torque, condition, first, moved, clearance
+        )
 
 
 def _names(robot: Robot, mask: Mask) -> tuple[str, ...]:

@@ -142,11 +142,19 @@ class Identification:
             lines += [f'  {line}' for line in table(['joint', 'gain', 'deviation'], gains)]
         if self.before:
             compared = [
-                [name, f'{a:.3f}', f'{b:.3f}', f'{self.noise.get(name, np.nan):.3f}']
+                [
+                    name,
+                    f'{a:.3f}',
+                    f'{b:.3f}',
+                    f'{self.noise.get(name, np.nan):.3f}',
+                    f'{np.mean([v.joints[name]["friction"].r2 for v in self.after]):.3f}',
+                ]
                 for name, (a, b) in self.rmse().items()
             ]
             lines += ['', f'RMSE on held-out data ({self.held_out}) [N m]']
-            lines += [f'  {line}' for line in table(['joint', 'before', 'after', 'noise'], compared)]
+            lines += [
+                f'  {line}' for line in table(['joint', 'before', 'after', 'noise', 'r2 after'], compared)
+            ]
         return '\n'.join(lines)
 
     def _bodies(self) -> list[str]:

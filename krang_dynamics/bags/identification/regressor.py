@@ -13,6 +13,7 @@ from ..validation.filtering import FilteredMotion
 
 INERTIAL = ('m', 'mx', 'my', 'mz', 'ixx', 'ixy', 'iyy', 'ixz', 'iyz', 'izz')  # Pinocchio's order
 TRUST = 0.3  # relative standard deviation of the prior of a link
+SHARP = 0.02  # width of the smooth sign of a joint whose description has no Coulomb friction [rad/s]
 FREE, OFFSET = 10.0, 0.02  # standard deviations of the priors of friction and offset [torque scales]
 # Prior of a rotor on a logarithmic scale: median and standard deviation as a factor. One that the description
 # does not know may be a thousand times the inertia of the links; not excited, it stays a hundredth of it.
@@ -48,7 +49,8 @@ class Regressor:
         # the driven ones, because the torque of the others is undetermined.
         self.rows = measured if robot.config.rolling else moving if known is None else known
         names_of = robot.joint_names
-        width = dict(zip(names_of, robot.friction.width.tolist(), strict=True)) | dict(unknowns.width)
+        described = np.where(robot.friction.coulomb > 0, robot.friction.width, SHARP)
+        width = dict(zip(names_of, described.tolist(), strict=True)) | dict(unknowns.width)
         self.width = np.array([width[name] for name in names_of])  # [rad/s]
         self._stribeck_speed = np.array([unknowns.stribeck.get(name, 1.0) for name in names_of])
         self._model, self._data = robot.model, robot.model.createData()

@@ -482,7 +482,7 @@ class Replayer:
     def _requests_of(self, records: Iterable[StateRecord]) -> dict[str, Any]:
         requests: dict[str, Any] = {}
         safety = self._session.controller.safety
-        self._session.other_publisher = False
+        self._session.other_publisher, self._session.self_problem = False, ''
         for record in records:
             state = record.state
             if state.event == 'parameters':
@@ -503,6 +503,8 @@ class Replayer:
                 requests['enable'] = False
             if state.fault is not None and safety.fault is None:
                 self._session.other_publisher = state.fault.kind == 'publisher'
+                if state.fault.kind == 'self_distance':  # the monitor is not part of the replay
+                    self._session.self_problem = state.fault.reason
                 if state.fault.kind == 'emergency_stop' and self._labels:
                     requests['emergency_stop'] = True
         return requests

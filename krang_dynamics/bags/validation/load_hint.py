@@ -7,6 +7,7 @@ from ...robot.model import Robot
 
 STATES = 400  # at most so many states are used
 EXPLAINS = 0.7  # a hint is given if a load reduces the RMSE below this fraction
+CAUSES = (('a rotor', 'kg m2'), ('viscous friction', 'N m s/rad'), ('Coulomb friction', 'N m'))
 LIGHT = 0.1  # smaller loads are not reported [kg]
 
 
@@ -23,19 +24,22 @@ def load_hint(robot: Robot, q: Array, v: Array, residual: Array, joints: Mask) -
         share = np.linalg.norm(left.ravel() - design @ load) / max(float(np.linalg.norm(left)), 1e-12)
         if share < best and abs(load[0]) > LIGHT:
             best = float(share)
-            sentence = _sentence(frame, float(load[0]), best)
+            sentence = _sentence(frame, np.asarray(load, float), best)
     return sentence
 
 
-def _sentence(frame: str, mass: float, share: float) -> str:
+def _sentence(frame: str, load: Array, share: float) -> str:
+    mass = float(load[0])
+    x, y, z = load[1:] / mass
     if mass > 0:
-        kind, remedy = 'more than the model', 'add a payload'
+        kind = 'more than the model'
+        remedy = f'try --payload {frame}={mass:.2f},{x:.3f},{y:.3f},{z:.3f}'
     else:
         kind = 'less than the model'
         remedy = 'if a tool of the URDF was not mounted, remove it with --remove-subtree LINK'
     return (
-        f'the residual looks like {abs(mass):.2f} kg {kind} at {frame}; with it, the RMSE would fall to '
-        f'{share:.0%}: {remedy}'
+        f'the residual looks like {abs(mass):.2f} kg {kind} at {frame}, its centre at '
+        f'({x:.3f}, {y:.3f}, {z:.3f}) m; with it, the RMSE would fall to {share:.0%}: {remedy}'
     )
 
 
@@ -57,3 +61,26 @@ def without_friction(v: Array, residual: Array, columns: Array) -> tuple[Array, 
         both -= basis @ np.linalg.lstsq(basis, both, rcond=None)[0]
         residual[:, j], columns[:, j] = both[:, 0], both[:, 1:]
     return residual, columns
+
+
+def residual_hints(robot: Robot, v: Array, a: Array, residual: Array, joints: Mask) -> list[str]:
+    """A sentence on each joint whose residual follows acceleration, velocity or its sign."""
+    found = []
+    for j in np.flatnonzero(joints):
+        left = residual[:, j] - residual[:, j].mean()
+        columns = np.column_stack([a[:, j], v[:, j], np.sign(v[:, j])])
+        scale = np.maximum(np.linalg.norm(columns, axis=0), 1e-12)
+        if len(left) < 20 or np.abs(v[:, j]).max() < 1e-3:
+            continue
+        fit = np.linalg.lstsq(columns / scale, left, rcond=None)[0]
+        share = np.linalg.norm(left - columns / scale @ fit) / max(float(np.linalg.norm(left)), 1e-12)
+        if share > EXPLAINS:
+            continue
+        strongest = int(np.argmax(np.abs(fit)))
+        value = float(fit[strongest] / scale[strongest])
+        what, unit = CAUSES[strongest]
+        excess = '' if value > 0 else ' too much in the model'
+        found.append(
+            f'{robot.joint_names[j]}: the residual looks like {what} of {abs(value):.2g} {unit}{excess}'
+        )
+    return found

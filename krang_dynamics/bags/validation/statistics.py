@@ -49,8 +49,8 @@ class CorrelationSums:
         """RMSE, correlation, r2 and bias of one joint."""
         bias = float(self.mean[2, joint])
         yy, pp, ee = self.squares[:, joint]
-        total = ee + self.count * bias**2
         with np.errstate(all='ignore'):
+            total = ee + self.count * self.mean[2, joint] ** 2
             correlation = self.cross[joint] / np.sqrt(yy * pp)
             r2 = 1 - total / yy
             rmse = np.sqrt(total / np.float64(self.count))

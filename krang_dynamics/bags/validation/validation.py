@@ -12,7 +12,7 @@ from ...text import number, table
 from .. import parallel
 from ..io.reader import Bag
 from .filtering import Filtering
-from .load_hint import load_hint
+from .load_hint import load_hint, residual_hints
 from .prediction import LEVELS
 from .recording import Reading, Recording
 from .recording_check import check_lines, unit_is_doubtful
@@ -157,12 +157,14 @@ def _summary(
     shown = recording.measured if robot.config.rolling else recording.known
     joints = {names[i]: int(i) for i in np.flatnonzero(shown)}
     series, full = total.series, total.levels['friction']
-    hint = None
+    hints: list[str] = []
+    load = None
     if not any(unit_is_doubtful(full, i) for i in joints.values()):
         residual = series.measured - series.predicted['friction']
-        hint = load_hint(robot, series.q, series.v, residual, recording.measured)
+        load = load_hint(robot, series.q, series.v, residual, recording.measured)
+        hints = [load] if load else []
+        hints += residual_hints(robot, series.v, series.a, residual, recording.measured)
     lines = check_lines(total.check, robot, recording.measured.tolist(), full)
-
     silent = [f'{name}: effort is missing or always zero; it is left out' for name in recording.silent]
 
     def figures(levels: dict[str, CorrelationSums], i: int) -> dict[str, FitFigures]:
@@ -175,10 +177,10 @@ def _summary(
         duration=bag.duration * (share[1] - share[0]),
         filtering=filtering.describe(),
         joints={name: figures(total.levels, i) for name, i in joints.items()},
-        verdicts={name: verdict(series, i, full.figures(i), hint is not None) for name, i in joints.items()},
+        verdicts={name: verdict(series, i, full.figures(i), load is not None) for name, i in joints.items()},
         worst={name: total.worst[i] for name, i in joints.items()},
         check=[*(f'! {line}' for line in [*total.damage, *problems, *silent]), *lines],
-        hints=[hint] if hint else [],
+        hints=hints,
         wrenches={name: figures(total.wrenches, i) for name, i in joints.items()} if total.wrenches else {},
         series=series,
         names=names,

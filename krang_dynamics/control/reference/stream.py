@@ -5,7 +5,15 @@ from dataclasses import dataclass
 from weakref import WeakSet
 
 import numpy as np
-from ruckig import ControlInterface, InputParameter, Result, Ruckig, Synchronization, Trajectory
+from ruckig import (
+    ControlInterface,
+    InputParameter,
+    Result,
+    Ruckig,
+    RuckigError,
+    Synchronization,
+    Trajectory,
+)
 
 from ...arrays import Array
 from ...errors import InputError
@@ -16,6 +24,7 @@ SPEED_TIME = 0.5  # default time from rest to the speed limit [s]
 ACCELERATION_TIME = 0.05  # default time from no acceleration to its limit [s]
 QUICKER = 1.2  # a motion that would pass a position limit is repeated this much quicker ...
 MOST_TRIALS = 30  # ... up to 1.2^30 = 240 times
+SHARES_OF_JERK = (1.0, 1 - 1e-6, 1 - 1e-4, 0.99)
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,9 +122,15 @@ def _stop(request: InputParameter, limits: StreamLimits, position: tuple[Array, 
 
 
 def _calculated(request: InputParameter) -> Trajectory:
-    n = request.degrees_of_freedom
-    trajectory = Trajectory(n)
-    result = Ruckig(n).calculate(request, trajectory)
-    if result not in (Result.Working, Result.Finished):
-        raise InputError(f'no motion within the limits of the stream was found: {result.name}')
-    return trajectory
+    """The motion of a request. Where round-off prevents one, between two profiles, jerk is a little lower."""
+    n, jerk = request.degrees_of_freedom, np.array(request.max_jerk)
+    for share in SHARES_OF_JERK:
+        request.max_jerk = (share * jerk).tolist()
+        trajectory = Trajectory(n)
+        try:
+            result = Ruckig(n).calculate(request, trajectory)
+        except RuckigError:
+            continue
+        if result in (Result.Working, Result.Finished):
+            return trajectory
+    raise InputError('no motion within the limits of the stream was found')

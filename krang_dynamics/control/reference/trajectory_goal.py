@@ -26,7 +26,7 @@ class Tolerance:
 
 
 @dataclass(frozen=True)
-class Result:
+class GoalResult:
     """How a goal ended."""
 
     code: int
@@ -57,33 +57,35 @@ class TrajectoryGoal:
     default_goal: float = 0.01  # position tolerance at the goal [rad, m]
     start: float | None = None  # of the accepted trajectory, on the node's clock [s]
 
-    def refusal(self, clock: float) -> Result | None:
+    def refusal(self, clock: float) -> GoalResult | None:
         """Why a goal cannot be accepted; None if it can, as far as that can be told before it is prepared."""
         names, x = self.robot.joint_names, self.trajectory
         for name in [*x.joint_names, *self.path_tolerance, *self.goal_tolerance]:
             if name not in names:
-                return Result(INVALID_JOINTS, str(UnknownNameError('joint', name, names)))
+                return GoalResult(INVALID_JOINTS, str(UnknownNameError('joint', name, names)))
         if not x.joint_names or len(set(x.joint_names)) < len(x.joint_names):
-            return Result(INVALID_JOINTS, 'joint_names must name every joint of the goal once')
+            return GoalResult(INVALID_JOINTS, 'joint_names must name every joint of the goal once')
         for name in (*self.path_tolerance, *self.goal_tolerance):
             if name not in x.joint_names:
-                return Result(INVALID_JOINTS, f'the tolerance of joint {name!r} has no trajectory')
+                return GoalResult(INVALID_JOINTS, f'the tolerance of joint {name!r} has no trajectory')
         if len(x.times) == 0:
-            return Result(INVALID_GOAL, 'the trajectory has no points; cancel the goal to stop')
+            return GoalResult(INVALID_GOAL, 'the trajectory has no points; cancel the goal to stop')
         if np.shape(x.positions) != (len(x.times), len(x.joint_names)):
-            return Result(INVALID_GOAL, 'every point needs one position per joint')
+            return GoalResult(INVALID_GOAL, 'every point needs one position per joint')
         if x.start and x.start + float(x.times[-1]) < clock:
             late = clock - x.start - float(x.times[-1])
-            return Result(OLD_HEADER_TIMESTAMP, f'the trajectory ended {late:.3f} s ago; set its stamp to 0')
+            return GoalResult(
+                OLD_HEADER_TIMESTAMP, f'the trajectory ended {late:.3f} s ago; set its stamp to 0'
+            )
         return None
 
     def accepted(self, clock: float) -> None:
         """The controller has accepted the trajectory."""
         self.start = self.trajectory.start or clock
 
-    def ended(self, reason: str) -> Result:
+    def ended(self, reason: str) -> GoalResult:
         """The controller has refused or ended the trajectory, or the goal was cancelled or preempted."""
-        return Result(INVALID_GOAL, reason)
+        return GoalResult(INVALID_GOAL, reason)
 
     @property
     def stop(self) -> JointTrajectory:
@@ -92,7 +94,7 @@ class TrajectoryGoal:
 
     def take(
         self, clock: float, q: Array, v: Array, reference: tuple[Array, Array]
-    ) -> tuple[Feedback, Result | None]:
+    ) -> tuple[Feedback, GoalResult | None]:
         """A measured state and the reference (q, v) of the same step, over joint_names."""
         assert self.start is not None
         columns = [self.robot.joint_names.index(name) for name in self.trajectory.joint_names]
@@ -109,30 +111,30 @@ class TrajectoryGoal:
             return feedback, self._path_result(errors, elapsed)
         return feedback, self._goal_result(errors, elapsed - duration)
 
-    def _path_result(self, errors: Array, elapsed: float) -> Result | None:
+    def _path_result(self, errors: Array, elapsed: float) -> GoalResult | None:
         for row, what, unit in ((0, 'position', 'rad'), (1, 'velocity', 'rad/s')):
             limits = self._limits(self.path_tolerance, what, default=-1.0)
             if (wrong := _first(errors[row], limits)) is not None:
-                return Result(
+                return GoalResult(
                     PATH_TOLERANCE_VIOLATED,
                     f'joint {self.trajectory.joint_names[wrong]!r} after {elapsed:.3f} s: '
                     f'{what} error {errors[row, wrong]:.4f} {unit}, the tolerance is {limits[wrong]:g}',
                 )
         return None
 
-    def _goal_result(self, errors: Array, late: float) -> Result | None:
+    def _goal_result(self, errors: Array, late: float) -> GoalResult | None:
         position = self._limits(self.goal_tolerance, 'position', self.default_goal)
         velocity = self._limits(self.goal_tolerance, 'velocity', AT_REST)
         wrong = _first(errors[0], position)
         if wrong is None and _first(errors[1], velocity) is None:
-            return Result(SUCCESSFUL, 'the goal is reached')
+            return GoalResult(SUCCESSFUL, 'the goal is reached')
         if self.goal_time_tolerance <= 0 or late <= self.goal_time_tolerance:
             return None
         what = 'position' if wrong is not None else 'velocity'
         row, limits = (0, position) if wrong is not None else (1, velocity)
         joint = _first(errors[row], limits)
         assert joint is not None
-        return Result(
+        return GoalResult(
             GOAL_TOLERANCE_VIOLATED,
             f'joint {self.trajectory.joint_names[joint]!r} {late:.3f} s after the end: '
             f'{what} error {errors[row, joint]:.4f}, the tolerance is {limits[joint]:g}',

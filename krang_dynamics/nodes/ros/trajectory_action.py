@@ -12,7 +12,7 @@ from ...bags.io.trajectory_codec import encode_trajectory
 from ...control import messages
 from ...control.controller import Outputs
 from ...control.reference.trajectory import JointTrajectory
-from ...control.reference.trajectory_goal import Result, TrajectoryGoal, tolerances
+from ...control.reference.trajectory_goal import GoalResult, TrajectoryGoal, tolerances
 from ...control.session import Session
 from ...errors import KrangError
 from . import qos
@@ -52,7 +52,7 @@ class TrajectoryAction:
         self._publisher.publish(encode_trajectory(trajectory, stamp))
 
     def close(self) -> None:
-        self._end(Result(-1, 'the controller is not configured any more'), 'abort')
+        self._end(GoalResult(-1, 'the controller is not configured any more'), 'abort')
         self._server.destroy()
         self._node.destroy_publisher(self._publisher)
 
@@ -89,14 +89,14 @@ class TrajectoryAction:
         return GoalResponse.ACCEPT if driving else GoalResponse.REJECT
 
     async def _execute(self, handle: Any) -> Any:
-        self._end(Result(-1, 'another goal has replaced this one'), 'abort')
+        self._end(GoalResult(-1, 'another goal has replaced this one'), 'abort')
         self._handle, self._done = handle, Future()
         done = self._done
         try:
             goal = _goal(self._session, handle.request)
             refusal = goal.refusal(self._clock())
         except KrangError as error:
-            refusal = Result(-1, str(error))
+            refusal = GoalResult(-1, str(error))
         if refusal is not None:
             self._end(refusal, 'abort')
         else:
@@ -104,7 +104,7 @@ class TrajectoryAction:
             self._send(goal.trajectory)
         return await done
 
-    def _end(self, result: Result, how: str) -> None:
+    def _end(self, result: GoalResult, how: str) -> None:
         """Answer the present goal: succeed, abort or canceled."""
         if self._handle is None or self._done is None:
             return

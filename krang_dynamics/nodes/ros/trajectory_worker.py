@@ -10,6 +10,7 @@ from ...bags.io.trajectory_codec import decode_trajectory
 from ...control.reference.trajectory import Bounds, JointTrajectory, PreparedTrajectory
 from ...errors import KrangError
 from ...robot.model import Robot
+from .self_distance_monitor import SelfDistanceMonitor
 
 SHORT = 4096  # a message that takes less time than a control period to decode and prepare [bytes]
 MOST_WAITING = 100
@@ -25,8 +26,8 @@ class TrajectoryWorker:
     is a stop: it discards all that waits.
     """
 
-    def __init__(self, robot: Robot) -> None:
-        self._robot = robot
+    def __init__(self, robot: Robot, monitor: SelfDistanceMonitor | None = None) -> None:
+        self._robot, self._monitor = robot, monitor
         self._jobs: deque[tuple[int, bytes, int, Bounds]] = deque(maxlen=MOST_WAITING)
         self.results: deque[tuple[int, Result, int]] = deque()  # for ready(); read it to save the call
         self._generation = 0  # jobs of an earlier one are discarded
@@ -46,7 +47,9 @@ class TrajectoryWorker:
                 self.results.clear()
             return trajectory
         with self._changed:
-            if trajectory is not None and not (self._jobs or self._is_busy or self.results):
+            is_idle = not (self._jobs or self._is_busy or self.results)
+            is_checked = self._monitor is not None and self._monitor.limit is not None
+            if trajectory is not None and is_idle and not is_checked:
                 return trajectory
             self._jobs.append((self._generation, data, received, bounds))
             self._changed.notify()
@@ -81,7 +84,12 @@ class TrajectoryWorker:
     @np.errstate(all='ignore')  # numbers that overflow are refused
     def _prepare(self, data: bytes, bounds: Bounds) -> Result:
         try:
-            return PreparedTrajectory(self._robot, bounds, decode_trajectory(data), lambda: sleep(YIELD))
+            trajectory = PreparedTrajectory(
+                self._robot, bounds, decode_trajectory(data), lambda: sleep(YIELD)
+            )
+            if self._monitor is not None:
+                self._monitor.check(trajectory)
+            return trajectory
         except KrangError as error:
             return error
         except Exception as error:  # of any kind: a message never ends the thread

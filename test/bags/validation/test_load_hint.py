@@ -5,7 +5,7 @@ import pytest
 from bags.bagging import motion
 
 import krang_dynamics as kd
-from krang_dynamics.bags.validation.load_hint import gravity_columns, load_hint
+from krang_dynamics.bags.validation.load_hint import gravity_columns, load_hint, residual_hints
 
 
 @pytest.fixture(scope='module')
@@ -33,3 +33,18 @@ def test_noise_is_no_load(robot):
     _, q, v, _ = motion(robot, 20.0, rate=20)
     noise = np.random.default_rng(1).normal(size=q.shape)
     assert load_hint(robot, q, v, noise, np.ones(6, dtype=bool)) is None
+
+
+@pytest.mark.parametrize(
+    ('kind', 'words'),
+    [
+        ('a', 'joint_3: the residual looks like a rotor of 6 kg m2'),
+        ('v', 'joint_3: the residual looks like viscous friction of 6 N m s/rad'),
+        ('sign', 'joint_3: the residual looks like Coulomb friction of 6 N m'),
+    ],
+)
+def test_what_is_left_over_is_named(robot, kind, words):
+    _, _, v, a = motion(robot, 20.0, rate=20)
+    residual = 0.2 * np.random.default_rng(1).normal(size=v.shape)
+    residual[:, 2] += 6 * {'a': a, 'v': v, 'sign': np.sign(v)}[kind][:, 2]
+    assert residual_hints(robot, v, a, residual, np.ones(6, dtype=bool)) == [words]

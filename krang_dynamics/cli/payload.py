@@ -1,0 +1,64 @@
+"""`krang payload`: mass and centre of mass of what a hand carries, measured by a running controller."""
+
+import argparse
+import re
+from typing import Any
+
+from ..errors import KrangError
+from .arguments import add_ros_arguments, command_parser
+from .libraries import require_ros
+
+NUMBER = r'(-?\d+\.\d+) \+- \d+\.\d+'
+ESTIMATE = re.compile(rf'(\S+): {NUMBER} kg, centre of mass \({NUMBER}, {NUMBER}, {NUMBER}\) m')
+
+
+def add_parser(commands: Any) -> argparse.ArgumentParser:
+    parser = command_parser(
+        commands,
+        'payload',
+        'estimate the payload of a hand from resting poses',
+        'krang payload --frame left_hand --tare',
+    )
+    parser.description = (
+        'Move the robot to a pose, let it rest, and press Enter; q ends. Three poses with different '
+        'orientations of the hand suffice. --tare first measures the same poses with an empty hand.'
+    )
+    add = parser.add_argument
+    add('--frame', default='', help='the hand; default: the first end effector')
+    add('--tare', action='store_true', help='measure the empty hand first')
+    add('--set', action='store_true', help='give the payload to the controller at the end')
+    add('--node', help='name of the controller, if several run')
+    add_ros_arguments(parser)
+    return parser
+
+
+def run(options: argparse.Namespace) -> int:
+    require_ros()
+    from ..nodes.controller_client import connected
+
+    with connected(options.node, options.ros_args) as controller:
+        for is_tare in (True, False) if options.tare else (False,):
+            controller.set_parameters(
+                {'estimate_payload.frame': options.frame, 'estimate_payload.tare': is_tare}
+            )
+            text = _measure(controller, 'empty hand' if is_tare else 'payload')
+        found = ESTIMATE.match(text)
+        if options.set and found is None:
+            raise KrangError('no estimate yet: the payload is not set')
+        if options.set and found is not None:
+            frame, mass, *com = found.groups()
+            controller.set_parameters(
+                {f'payload.{frame}.mass': float(mass), f'payload.{frame}.com': [float(x) for x in com]}
+            )
+            print(f'payload.{frame} is set')
+    return 0
+
+
+def _measure(controller: Any, what: str) -> str:
+    """Poses until the user ends; the last answer."""
+    text = ''
+    while input(f'{what}: Enter measures this pose, q ends > ').strip().lower() != 'q':
+        success, answer = controller.trigger('estimate_payload')
+        print(answer)
+        text = answer if success else text
+    return text

@@ -1,0 +1,53 @@
+"""Watches the distance between links in a thread beside the control loop."""
+
+from threading import Event, Thread
+
+from ...control.controller import TorqueController
+from ...control.reference.trajectory import PreparedTrajectory
+from ...control.self_collision import path_problem, pose_problem
+from ...errors import InputError
+from ...robot.self_distance import SelfDistance
+
+PERIOD = 0.02  # between two poses [s]
+
+
+class SelfDistanceMonitor:
+    """`problem` names the links that are nearer than limits.self_distance; empty while that is not set."""
+
+    def __init__(self, controller: TorqueController) -> None:
+        self.problem = ''
+        self._controller = controller
+        self._distance: SelfDistance | None = None
+        self._end = Event()
+        self._thread = Thread(target=self._run, name='self distance', daemon=True)
+        self._thread.start()
+
+    @property
+    def limit(self) -> float | None:
+        """limits.self_distance [m]."""
+        limit = self._controller.settings.limits_self_distance
+        return None if limit is None else float(limit)
+
+    def close(self) -> None:
+        """End the thread."""
+        self._end.set()
+        self._thread.join(timeout=1.0)
+
+    def check(self, trajectory: PreparedTrajectory) -> None:
+        """InputError if links would come too near along a trajectory; for the thread that prepares it."""
+        if self.limit is not None:
+            robot = self._controller.robot
+            q = self._controller.state.buffer.q.copy()
+            problem = path_problem(SelfDistance(robot.carrying(robot.payloads)), trajectory, q, self.limit)
+            if problem:
+                raise InputError(problem)
+
+    def _run(self) -> None:
+        while not self._end.wait(PERIOD):
+            if self.limit is None:
+                self.problem = ''
+                continue
+            if self._distance is None:  # with a robot of its own: robots are not shared between threads
+                robot = self._controller.robot
+                self._distance = SelfDistance(robot.carrying(robot.payloads))
+            self.problem = pose_problem(self._distance, self._controller.state.buffer.q.copy(), self.limit)

@@ -1,0 +1,73 @@
+"""Taught motions: what is recorded is repeated, within the limits."""
+
+import numpy as np
+import pytest
+from harness import closed_loop, robot_named
+
+from krang_dynamics.bags.io.motion_file import read_motion
+from krang_dynamics.bags.io.taught_motion import fitted, motion_table, taught_motion, taught_poses
+from krang_dynamics.control.reference.stream import StreamLimits
+from krang_dynamics.control.reference.trajectory import Bounds, PreparedTrajectory
+from krang_dynamics.errors import InputError
+from krang_dynamics.safety.limits import Limits
+from krang_dynamics.safety.modes import Mode
+
+ARM = robot_named('anthropomorphic')
+LIMITS = StreamLimits.of(ARM)
+
+
+def guided(duration, rate=500.0, noise=2e-5):
+    """A motion from rest to rest, as a person would guide, with rests around it."""
+    t = np.arange(-1.0, duration + 1.0, 1 / rate)
+    u = np.clip(t / duration, 0, 1)[:, None]
+    window = 64 * (u * (1 - u)) ** 3
+    q = ARM.home + 0.3 * window * np.sin(2 * np.pi * u * np.arange(1, 7) / 3)
+    return t + 7.0, q + noise * np.random.default_rng(0).normal(size=q.shape)
+
+
+def test_a_motion_of_20_s_is_taught_written_and_played_to_a_milliradian(tmp_path):
+    times, q = guided(20.0)
+    (tmp_path / 'motion.csv').write_text(motion_table(taught_motion(ARM.joint_names, times, q)))
+    taught = read_motion(tmp_path / 'motion.csv')
+    motion = fitted(taught, ARM.home, LIMITS.velocity, LIMITS.acceleration)
+    assert motion.times[-1] - motion.times[0] == pytest.approx(taught.times[-1])
+    closed = closed_loop('pinocchio', ARM, terms=('computed_torque',))
+    closed.step(trajectory=motion)
+    assert not closed.outputs.refused
+    begin = len(closed.history) - 1
+    closed.run(motion.times[-1])
+    assert closed.outputs.mode is Mode.ACTIVE
+    played, path = closed.path()
+    played = played[begin:] - played[begin] - motion.times[0]
+    start = times[np.argmax((np.abs(q - q[0]) > 1e-3).any(axis=1)) - 1]
+    expected = np.column_stack([np.interp(played + start, times, x) for x in q.T])
+    error = (path[begin:] - expected)[played > 0]
+    assert np.sqrt((error**2).mean(axis=0)).max() <= 1e-3
+
+
+def test_a_motion_that_is_too_fast_is_played_slower():
+    times, q = guided(20.0)
+    slow = LIMITS.velocity / 30
+    motion = fitted(taught_motion(ARM.joint_names, times, q), ARM.home, slow, LIMITS.acceleration)
+    assert motion.times[-1] > 22
+    limits = Limits.of(ARM)
+    limits.velocity = slow
+    PreparedTrajectory(ARM, Bounds(ARM, limits), motion)  # refuses a motion beyond the limits
+
+
+def test_poses_are_reached_one_after_the_other():
+    poses = [ARM.home + 0.5, ARM.home - 1.0, ARM.home]
+    motion = fitted(taught_poses(ARM.joint_names, poses), ARM.home, LIMITS.velocity / 5, LIMITS.acceleration)
+    PreparedTrajectory(ARM, Bounds(ARM, Limits.of(ARM)), motion)
+    np.testing.assert_array_equal(motion.positions, poses)
+    assert (np.diff(motion.times) >= 3.0).all()
+
+
+def test_nothing_to_teach_is_refused():
+    times, q = guided(20.0)
+    with pytest.raises(InputError, match='not moved'):
+        taught_motion(ARM.joint_names, times[:100], q[:100])
+    with pytest.raises(InputError, match='no joint states'):
+        taught_motion(ARM.joint_names, times[:0], q[:0])
+    with pytest.raises(InputError, match='no pose'):
+        taught_poses(ARM.joint_names, [])
