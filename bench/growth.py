@@ -19,8 +19,8 @@ RATES = (100, 200, 500, 1000, 2000)  # [Hz]
 CONTROLLERS = (1, 2, 4)
 MINUTES = (1, 2, 4)
 TERMS = ('gravity', 'friction', 'damping', 'computed_torque', 'joint_limits', 'observer', 'wrench')
-LINK = """<link name="link{0}"><inertial><origin xyz="0.05 0 0.02"/><mass value="1"/>
-<inertia ixx="0.01" iyy="0.01" izz="0.01" ixy="0" ixz="0" iyz="0"/></inertial></link>"""
+LINK = """<link name="link{0}"><inertial><origin xyz="0.05 0 0.02"/><mass value="0.1"/>
+<inertia ixx="0.001" iyy="0.001" izz="0.001" ixy="0" ixz="0" iyz="0"/></inertial></link>"""
 JOINT = """<joint name="joint{0}" type="revolute"><origin xyz="0.1 0 0"/><axis xyz="{1}"/>
 <parent link="link{2}"/><child link="link{0}"/>
 <limit lower="-3" upper="3" effort="1000" velocity="10"/></joint>"""

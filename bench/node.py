@@ -16,6 +16,7 @@ import numpy as np
 from timing import figure
 
 PINGS, WARM_UP = 3000, 300
+TIMEOUT = 0.1  # a state without an answer for so long is lost, as on an overloaded machine [s]
 RATE, DURATION = 1000.0, 60.0  # [Hz], [s]
 TERMS = 'gravity,friction,damping,computed_torque,wrench,joint_limits,observer'
 FLIGHTS = str(Path(tempfile.gettempdir()) / 'krang_bench_flights')
@@ -44,18 +45,14 @@ def run():
         figures[name] = {
             'round trip us': np.median(trips) * 1e6,
             'p99 us': np.percentile(trips, 99) * 1e6,
+            'no answer %': 100 * np.mean(trips > TIMEOUT),
             'answered %': 100 * share,
             'cpu %': 100 * cpu,
         }
         yield {'figure': name, **figures[name]}
-    for key, at_least in (
-        ('round trip us', False),
-        ('p99 us', False),
-        ('answered %', True),
-        ('cpu %', False),
-    ):
+    for key in ('round trip us', 'p99 us', 'answered %', 'cpu %'):
         value = figures['torque_controller'][key] / figures['echo'][key]
-        yield figure(f'node, {key} / echo', value, 1.0, at_least)
+        yield figure(f'node, {key} / echo', value, 1.0, at_least=key == 'answered %')
 
 
 @contextmanager
@@ -177,7 +174,7 @@ class Client:
         for k in range(-WARM_UP, PINGS):
             count, start = self.count, time.perf_counter()
             self.send()
-            while self.count == count and time.perf_counter() < start + 0.1:
+            while self.count == count and time.perf_counter() < start + TIMEOUT:
                 self.executor.spin_once(0.05)
             times[max(k, 0)] = time.perf_counter() - start
             time.sleep(1e-3)

@@ -36,7 +36,10 @@ def run():
 
 def costs(robot, terms=None):
     """Median costs [us] of a step and of its bare calls."""
-    return median_costs(stepper(robot, terms), bare_calls(robot), rounds=ROUNDS)
+    step = stepper(robot, terms)
+    result = median_costs(step, bare_calls(robot), rounds=ROUNDS)
+    assert step().fault is None, 'a stop was measured'
+    return result
 
 
 def cold_cost(step, rounds=COLD_ROUNDS, period=1e-3):
