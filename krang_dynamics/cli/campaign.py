@@ -53,8 +53,9 @@ def run(options: argparse.Namespace) -> int:
     from ..scenarios.campaign_report import Campaign
     from ..scenarios.campaign_run import run_campaign
 
-    if options.runs < 1 or options.seed < 0 or (options.workers or 1) < 1:
-        raise KrangError('--runs and --workers must be 1 or more, --seed 0 or more')
+    workers = os.cpu_count() or 1 if options.workers is None else options.workers
+    if options.runs < 1 or options.seed < 0 or (options.again or 0) < 0 or workers < 1:
+        raise KrangError('--runs and --workers must be 1 or more, --seed and --again 0 or more')
     refuse_existing((options.html, options.json, options.picture), options.force)
     robot = load_robot(options.robot)
     plan = load_plan(robot, options.plan)
@@ -67,7 +68,6 @@ def run(options: argparse.Namespace) -> int:
         print(f'seed {result.seed}: {result.outcome}; {result.reason or "no fault"}; {values}')
         return int(result.outcome == UNSAFE)
     seeds = range(options.seed, options.seed + options.runs)
-    workers = options.workers or os.cpu_count() or 1
     campaign = Campaign(
         robot.name, command, plan, run_campaign(robot, plan, seeds, workers, options.scheduler)
     )

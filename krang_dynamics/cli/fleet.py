@@ -43,12 +43,12 @@ def run(options: argparse.Namespace) -> int:
     from ..bags.fleet.fleet_table import find_bags, load_models, load_store, update
     from ..bags.io.files import refuse_existing, write
 
-    if (options.workers or 1) < 1 or not options.cutoff > 0:
+    workers = os.cpu_count() or 1 if options.workers is None else options.workers
+    if workers < 1 or not options.cutoff > 0:
         raise KrangError('--workers must be 1 or more, --cutoff above 0')
     refuse_existing((options.html, options.json), options.force)
     load_store(options.store)  # refuses another file before the work begins
     bags, models = find_bags(options.places), load_models(options.robots)
-    workers = options.workers or os.cpu_count() or 1
     fleet = update(bags, models, options.store, options.cutoff, workers, options.scheduler)
     print(fleet_text(fleet))
     findings = [str(finding) for finding in fleet.findings()]

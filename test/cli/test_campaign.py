@@ -23,6 +23,8 @@ def test_a_run_is_repeated_with_a_picture_and_a_bag(tmp_path, capsys):
     [
         (['planar_2r', '--plan', 'nowhere.yaml'], 'nowhere.yaml'),
         (['planar_2r', '--runs', '0'], '--runs'),
+        (['planar_2r', '--workers', '0'], '--workers'),
+        (['planar_2r', '--again', '-1'], '--again'),
         (['planar_2r', '--runs', '1', '--scheduler', 'tcp://127.0.0.1:9'], 'no scheduler'),
     ],
 )
