@@ -55,6 +55,7 @@ with tempfile.TemporaryDirectory() as folder:
     result = identify([bag], model, filtering=Filtering(CUTOFF))  # on the first half of the recording
     show('model identified', result.robot, bag)
 
-print(f'friction: {result.robot.friction_torque(np.ones(2)).round(2)} N m at 1 rad/s, real: [0.8, 0.4]')
+viscous = result.robot.friction.viscous.round(1)
+print(f'friction: {viscous} N m at 1 rad/s, real: [0.8, 0.4]')
 extra = real.gravity_torque(model.home) - result.robot.gravity_torque(model.home)
 print(f'gravity torque: off by {np.abs(extra).max():.3f} N m')
