@@ -27,11 +27,11 @@ class Charts:
         self.joint: str | None = None  # whose terms are shown; None: the one that is loaded most
         self._loaded = 0
         self._chosen: dict[Chart, tuple[float, list[int]]] = {}  # joints of a chart, and since when
-        self._passive = len(robot.actuated_joint_names) < robot.nv and not robot.config.rolling
         self.torque = Chart(gui, 'torque by term')
-        self._error = Chart(gui, 'tracking error [rad, m]')
+        self._error = Chart(gui, 'tracking error [mrad, mm]')
         self._external = Chart(gui, 'external torque [N m]')
-        self._energy = Chart(gui, 'energy [J]')
+        is_passive = len(robot.actuated_joint_names) < robot.nv and not robot.config.rolling
+        self._energy = Chart(gui, 'energy [J]') if is_passive else None
         self._latency = Chart(gui, 'latency, from state to command [µs]')
         self._share = Chart(gui, 'answered states [%]')
 
@@ -55,12 +55,12 @@ class Charts:
         rows = [row for row in self._rows if now - row.time <= SPAN]
         t = np.array([row.time - now for row in rows])
         self._draw_torque(t, rows, limits)
-        errors = [_or_nan(row.reference, row.q) - row.q for row in rows]
+        errors = [1000 * (_or_nan(row.reference, row.q) - row.q) for row in rows]
         external = [_or_nan(row.external, row.q) for row in rows]
         for chart, values in ((self._error, np.array(errors)), (self._external, np.array(external))):
             chart.draw(t, self._largest(chart, values, now))
-        if self._passive:
-            self._draw_energy(t, rows)
+        if self._energy is not None:
+            self._draw_energy(self._energy, t, rows)
         self._draw_reports(now)
 
     def _draw_torque(self, t: Array, rows: list[Snapshot], limits: Array) -> None:
@@ -94,14 +94,14 @@ class Charts:
             self._chosen[chart] = now, chosen
         return {names[i]: values[:, i] for i in chosen}
 
-    def _draw_energy(self, t: Array, rows: list[Snapshot]) -> None:
+    def _draw_energy(self, chart: 'Chart', t: Array, rows: list[Snapshot]) -> None:
         known = [(at, row) for at, row in zip(t, rows, strict=True) if np.isfinite([row.q, row.v]).all()]
         if not known:
             return
         kinetic = np.array([self._robot.kinetic_energy(row.q, row.v) for _, row in known])
         potential = np.array([self._robot.potential_energy(row.q) for _, row in known])
         curves = {'total': kinetic + potential, 'kinetic': kinetic, 'potential': potential}
-        self._energy.draw(np.array([at for at, _ in known]), curves)
+        chart.draw(np.array([at for at, _ in known]), curves)
 
     def _draw_reports(self, now: float) -> None:
         known = [(at - now, latency(report)) for at, report in self._reports if now - at <= 3 * SPAN]
@@ -112,13 +112,13 @@ class Charts:
 
 
 class Chart:
-    """One uPlot chart; it is hidden while it has no curves."""
+    """One uPlot chart."""
 
     def __init__(self, gui: Any, title: str, height: int = HEIGHT) -> None:
         self._names: list[str] = []
         empty = (np.zeros(2), np.zeros(2))
         self._plot = gui.add_uplot(
-            empty, ({}, {}), title=title, height=height, visible=False,
+            empty, ({}, {}), title=title, height=height,
             scales={'x': {'time': False}}, cursor={'drag': {'x': True, 'y': False}},
             axes=({'size': 28}, {'size': 60}), padding=(0, 12, 0, 0), legend={'live': False},
         )  # fmt: skip
@@ -129,10 +129,7 @@ class Chart:
 
     def draw(self, t: Array, curves: Mapping[str, Array], colours: Sequence[str] = ()) -> None:
         """Show curves over t [s]; values that are not known are drawn as zero."""
-        is_visible = bool(curves) and len(t) > 1
-        if self._plot.visible != is_visible:
-            self._plot.visible = is_visible
-        if not is_visible:
+        if not curves or len(t) < 2:
             return
         if list(curves) != self._names:
             self._names = list(curves)  # rarely: the browser makes a new chart

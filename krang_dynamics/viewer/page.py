@@ -25,7 +25,7 @@ from .words import joints_html, legend_html, parameters_html, state_html, text_h
 PERIOD = 1 / 30  # of the scene [s]
 PER_CHART = 6  # frames between two drawings of charts and tables
 ROOM = 3.0  # of a robot that drives, relative to its size
-HINT = 'Charts appear while the controller sends torque. Terms and reference need publish_terms: true.'
+HINT = 'Curves appear while the controller sends torque. Terms and reference need publish_terms: true.'
 
 
 class RobotSource(Actions, Protocol):
