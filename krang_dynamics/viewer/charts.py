@@ -20,24 +20,27 @@ CLEARLY = 1.2  # by which another joint must be loaded more than the one that is
 class Charts:
     """Torque by term, tracking error, external torque, energy, latency and answered share."""
 
-    def __init__(self, gui: Any, robot: Robot) -> None:
+    def __init__(self, gui: Any, tab: Any, robot: Robot) -> None:
         self._robot = robot
         self._rows: deque[Snapshot] = deque(maxlen=400)
         self._reports: deque[tuple[float, Report]] = deque(maxlen=30)
         self.joint: str | None = None  # whose terms are shown; None: the one that is loaded most
         self._loaded = 0
         self._chosen: dict[Chart, tuple[float, list[int]]] = {}  # joints of a chart, and since when
-        self._passive = len(robot.actuated_joint_names) < robot.nv and not robot.config.rolling
-        self.torque = Chart(gui, 'torque by term')
-        self._error = Chart(gui, 'tracking error [rad, m]')
-        self._external = Chart(gui, 'external torque [N m]')
-        self._energy = Chart(gui, 'energy [J]')
-        self._latency = Chart(gui, 'latency, from state to command [µs]')
-        self._share = Chart(gui, 'answered states [%]')
+        self.torque = Chart(gui, tab, 'torque by term', 1)
+        self._error = Chart(gui, tab, 'tracking error [mrad, mm]', 2)
+        self._external = Chart(gui, tab, 'external torque [N m]', 3)
+        is_passive = len(robot.actuated_joint_names) < robot.nv and not robot.config.rolling
+        self._energy = Chart(gui, tab, 'energy [J]', 4) if is_passive else None
+        self._latency = Chart(gui, tab, 'latency, from state to command [µs]', 5)
+        self._share = Chart(gui, tab, 'answered states [%]', 6)
 
     def add(self, snapshot: Snapshot, report: Report | None) -> None:
         """Keep a snapshot, and the controller's report, for the next drawing."""
-        if self._rows and not 0 < snapshot.time - self._rows[-1].time < SPAN:
+        step = snapshot.time - self._rows[-1].time if self._rows else SPAN
+        if step == 0:
+            return  # a recording that does not play
+        if not 0 < step < SPAN:
             self.clear()  # a recording was moved to another time
         self._rows.append(snapshot)
         if report is not None and (not self._reports or self._reports[-1][1] is not report):
@@ -55,12 +58,12 @@ class Charts:
         rows = [row for row in self._rows if now - row.time <= SPAN]
         t = np.array([row.time - now for row in rows])
         self._draw_torque(t, rows, limits)
-        errors = [_or_nan(row.reference, row.q) - row.q for row in rows]
+        errors = [1000 * (_or_nan(row.reference, row.q) - row.q) for row in rows]
         external = [_or_nan(row.external, row.q) for row in rows]
         for chart, values in ((self._error, np.array(errors)), (self._external, np.array(external))):
             chart.draw(t, self._largest(chart, values, now))
-        if self._passive:
-            self._draw_energy(t, rows)
+        if self._energy is not None:
+            self._draw_energy(self._energy, t, rows)
         self._draw_reports(now)
 
     def _draw_torque(self, t: Array, rows: list[Snapshot], limits: Array) -> None:
@@ -69,7 +72,7 @@ class Charts:
         curves = {'command': torque[:, j]}
         for term in dict.fromkeys(name for row in rows for name in row.terms):
             curves[term] = np.array([row.terms[term][j] if term in row.terms else np.nan for row in rows])
-        self.torque.rename(f'torque of {self._robot.joint_names[j]} by term [N m]')
+        self.torque.title = f'torque of {self._robot.joint_names[j]} by term [N m]'
         self.torque.draw(t, {name: x for name, x in curves.items() if np.isfinite(x).any()})
 
     def _shown_joint(self, torque: Array, limits: Array) -> int:
@@ -94,14 +97,14 @@ class Charts:
             self._chosen[chart] = now, chosen
         return {names[i]: values[:, i] for i in chosen}
 
-    def _draw_energy(self, t: Array, rows: list[Snapshot]) -> None:
+    def _draw_energy(self, chart: 'Chart', t: Array, rows: list[Snapshot]) -> None:
         known = [(at, row) for at, row in zip(t, rows, strict=True) if np.isfinite([row.q, row.v]).all()]
         if not known:
             return
         kinetic = np.array([self._robot.kinetic_energy(row.q, row.v) for _, row in known])
         potential = np.array([self._robot.potential_energy(row.q) for _, row in known])
         curves = {'total': kinetic + potential, 'kinetic': kinetic, 'potential': potential}
-        self._energy.draw(np.array([at for at, _ in known]), curves)
+        chart.draw(np.array([at for at, _ in known]), curves)
 
     def _draw_reports(self, now: float) -> None:
         known = [(at - now, latency(report)) for at, report in self._reports if now - at <= 3 * SPAN]
@@ -112,37 +115,39 @@ class Charts:
 
 
 class Chart:
-    """One uPlot chart; it is hidden while it has no curves."""
+    """One uPlot chart in a tab, from its first curves on.
 
-    def __init__(self, gui: Any, title: str, height: int = HEIGHT) -> None:
-        self._names: list[str] = []
-        empty = (np.zeros(2), np.zeros(2))
-        self._plot = gui.add_uplot(
-            empty, ({}, {}), title=title, height=height, visible=False,
-            scales={'x': {'time': False}}, cursor={'drag': {'x': True, 'y': False}},
-            axes=({'size': 28}, {'size': 60}), padding=(0, 12, 0, 0), legend={'live': False},
-        )  # fmt: skip
+    It is made anew for other curves: a browser does not redraw the axes of a chart whose curves change.
+    """
 
-    def rename(self, title: str) -> None:
-        if self._plot.title != title:
-            self._plot.title = title
+    def __init__(self, gui: Any, tab: Any, title: str, order: int, height: int = HEIGHT) -> None:
+        self._gui, self._tab, self._order, self._height = gui, tab, order, height
+        self.title = title
+        self._shown: tuple[str, ...] = ()  # title and names of the curves
+        self._plot: Any = None
 
     def draw(self, t: Array, curves: Mapping[str, Array], colours: Sequence[str] = ()) -> None:
         """Show curves over t [s]; values that are not known are drawn as zero."""
-        is_visible = bool(curves) and len(t) > 1
-        if self._plot.visible != is_visible:
-            self._plot.visible = is_visible
-        if not is_visible:
+        if not curves or len(t) < 2:
             return
-        if list(curves) != self._names:
-            self._names = list(curves)  # rarely: the browser makes a new chart
-            colours = colours or ((MEASURED, *SERIES) if len(curves) > 1 else SERIES)
-            shown = [
-                {'label': name, 'stroke': colour, 'width': 1.5}
-                for name, colour in zip(curves, colours, strict=False)
-            ]
-            self._plot.series = ({'label': 's'}, *shown)
-        self._plot.data = (t, *(np.nan_to_num(x) for x in curves.values()))
+        data = (t, *(np.nan_to_num(x) for x in curves.values()))
+        if (self.title, *curves) == self._shown:
+            self._plot.data = data
+            return
+        self._shown = (self.title, *curves)
+        if self._plot is not None:
+            self._plot.remove()
+        colours = colours or ((MEASURED, *SERIES) if len(curves) > 1 else SERIES)
+        series = [
+            {'label': name, 'stroke': colour, 'width': 1.5}
+            for name, colour in zip(curves, colours, strict=False)
+        ]
+        with self._tab:
+            self._plot = self._gui.add_uplot(
+                data, ({'label': 's'}, *series), title=self.title, height=self._height, order=self._order,
+                scales={'x': {'time': False}}, cursor={'drag': {'x': True, 'y': False}},
+                axes=({'size': 28}, {'size': 60}), padding=(0, 12, 0, 0), legend={'live': False},
+            )  # fmt: skip
 
 
 def _or_nan(values: Array | None, like: Array) -> Array:

@@ -25,7 +25,7 @@ from .words import joints_html, legend_html, parameters_html, state_html, text_h
 PERIOD = 1 / 30  # of the scene [s]
 PER_CHART = 6  # frames between two drawings of charts and tables
 ROOM = 3.0  # of a robot that drives, relative to its size
-HINT = 'Charts appear while the controller sends torque. Terms and reference need publish_terms: true.'
+HINT = 'Curves appear while the controller sends torque. Terms and reference need publish_terms: true.'
 
 
 class RobotSource(Actions, Protocol):
@@ -141,9 +141,9 @@ class Page:
         gui.main_panel.dock_right()
         gui.main_panel.set_width(370)
         panel = gui.add_panel()
-        with panel.add_tab('Charts'):
-            self._charts = Charts(gui, self._robot)
-            gui.add_html(text_html(HINT))
+        with panel.add_tab('Charts') as tab:
+            self._charts = Charts(gui, tab, self._robot)
+            gui.add_html(text_html(HINT), order=10)
         self._model = self._add_model(gui, panel)
         with panel.add_tab('Parameters'):
             self._parameters = gui.add_html(parameters_html(None))
@@ -160,11 +160,11 @@ class Page:
         """Measured against predicted torque, where the source is a recording."""
         if not isinstance(self._source, Playback):
             return None
-        with panel.add_tab('Model'):
+        with panel.add_tab('Model') as tab:
             if self._source.validation is None:
                 gui.add_html(text_html(self._source.model_problem))
                 return None
-            return ModelCharts(gui, self._source.validation)
+            return ModelCharts(gui, tab, self._source.validation)
 
     def _connect(self, client: Any) -> None:
         """An operator's browser; those of observers never get here, as nothing is received from them."""

@@ -110,17 +110,17 @@ class PlaybackControls:
 class ModelCharts:
     """Measured against predicted torque of one joint over the whole recording."""
 
-    def __init__(self, gui: Any, validation: Validation) -> None:
+    def __init__(self, gui: Any, tab: Any, validation: Validation) -> None:
         self._validation = validation
-        self._torque, self._residual = Chart(gui, 'torque', 220), Chart(gui, 'residual', 150)
+        self._torque, self._residual = Chart(gui, tab, 'torque', 1, 220), Chart(gui, tab, 'residual', 2)
         self.show(next(iter(validation.joints)))
 
     def show(self, joint: str) -> None:
         series, j = self._validation.series, self._validation.names.index(joint)
         measured, predicted = series.measured[:, j], series.predicted['friction'][:, j]
         fit = self._validation.joints[joint]['friction']
-        self._torque.rename(f'{joint}: measured and predicted torque [N m]')
-        self._residual.rename(f'{joint}: residual [N m], RMSE {fit.rmse:.3g}')
+        self._torque.title = f'{joint}: measured and predicted torque [N m]'
+        self._residual.title = f'{joint}: residual [N m], RMSE {fit.rmse:.3g}'
         curves = {
             'measured': measured,
             'whole model': predicted,
