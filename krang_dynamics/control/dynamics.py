@@ -34,7 +34,8 @@ class Dynamics:
         if not self._is_in_order:
             self._fold()
         self._frames = {name: self._model.getFrameId(name, pin.FrameType.BODY) for name in robot.frames}
-        self._bodies, self._points = self._far_points()
+        self._bodies, points = self._far_points()
+        self._levers = np.array([-pin.skew(point) for point in points])  # w x p = -[p] w, without np.cross
 
     def _far_points(self) -> tuple[Indices, Array]:
         """Points that show how fast a robot moves, by joint and in its frame [m].
@@ -81,7 +82,7 @@ class Dynamics:
         model, data = self._model, self._point_data
         pin.forwardKinematics(model, data, self._q, self._map.velocity(v))
         motions = np.array([motion.vector for motion in data.v])[self._bodies]
-        speeds = motions[:, :3] + np.cross(motions[:, 3:], self._points)
+        speeds = motions[:, :3] + (self._levers @ motions[:, 3:, None])[:, :, 0]
         return float(np.sqrt(np.square(speeds).sum(axis=1).max()))
 
     def gravity_stiffness(self) -> Array:
