@@ -22,6 +22,7 @@ TERMS = {
     'otbot': ('rolling_base', 'friction', 'damping', 'joint_limits', 'observer'),
     'pendubot': ('gravity', 'friction', 'damping', 'computed_torque', 'joint_limits', 'observer'),
 }
+CARTESIAN = ('gravity', 'friction', 'cartesian_impedance', 'wrench', 'observer')
 ROUNDS, COLD_ROUNDS = 3000, 1000
 COLD_GOAL = 140.0  # half of the 280 us that a cold step took [us]
 
@@ -30,7 +31,9 @@ def run():
     for name in TERMS:
         robot = kd.load_robot(name)
         yield ratio(f'step of {name} / bare calls', *costs(robot), 3.0)
-    step = stepper(kd.load_robot('krang'))
+    krang = kd.load_robot('krang')
+    yield ratio('step of krang, both hands on springs / bare calls', *costs(krang, CARTESIAN), 10.0)
+    step = stepper(krang)
     yield figure('step of krang, cold us', cold_cost(step), COLD_GOAL)
 
 

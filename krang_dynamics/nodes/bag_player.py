@@ -34,9 +34,9 @@ class BagPlayer:
     def __init__(self, bag: Bag, recorded: RecordedController, node: Node, rate: float) -> None:
         self._bag, self._node, self._rate = bag, node, rate
         self._states = recorded.topic('joint_states')
-        wrench = recorded.topic('wrench/')
         topics = [recorded.topic(name) for name in INPUTS]
-        topics += [topic for topic in bag.topics if topic.startswith(wrench)]
+        families = tuple(recorded.topic(f'{name}/') for name in ('wrench', 'target_pose', 'target_twist'))
+        topics += [topic for topic in bag.topics if topic.startswith(families)]
         self._has_clock = any(True for _ in bag.messages((CLOCK,)))
         topics += [CLOCK] if self._has_clock else []
         self._publishers = {t: self._publisher(t) for t in topics if t in bag.topics}

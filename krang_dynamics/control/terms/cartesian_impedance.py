@@ -191,8 +191,10 @@ class _Task:
     def __init__(self, hands: dict[str, HandSettings], dynamics: Dynamics, joints: Any) -> None:
         A = dynamics.A[np.ix_(joints, joints)]
         rows, ratios = [], []
+        self._jacobians: list[Array] = []  # of the hands, in world axes
         for frame, hand in hands.items():
             J, axes = dynamics.jacobian(frame)[:, joints], dynamics.pose(hand.axes)[0]
+            self._jacobians.append(J)
             scale = np.sqrt(np.maximum(hand.stiffness, FREE))[:, None]
             rows += [scale[:3] * (axes.T @ J[:3]), scale[3:] * (axes.T @ J[3:])]
             ratios += [hand.damping_ratio] * 6
@@ -202,8 +204,7 @@ class _Task:
         self.frequencies = np.sqrt(np.maximum(squares, 0.0))
         self._J = self._modes.T @ J
         self._response = self._response @ self._modes
-        self._ratios = np.array(ratios)
-        self._dynamics, self._hands, self._joints = dynamics, hands, joints
+        self._ratios = np.sqrt(ratios)  # from both sides, so that damping is symmetric
         lowest = SINGULAR * self.frequencies[-1]
         self._lowest = np.maximum(self.frequencies, lowest)
         share = np.minimum(self.frequencies / lowest, 1.0) ** 2
@@ -211,10 +212,11 @@ class _Task:
 
     def torque(self, force: Array, speed: Array) -> Array:
         """J^T f of the springs, and the damping of the hands' speed."""
-        damped = self._modes.T @ (self._ratios * (self._modes @ (self._J @ speed / self._lowest)))
-        torque = 2 * damped @ self._J
-        for i, frame in enumerate(self._hands):
-            torque += force[6 * i : 6 * i + 6] @ self._dynamics.jacobian(frame)[:, self._joints]
+        U, ratios = self._modes, self._ratios
+        damped = U.T @ (ratios * (U @ (self._J @ speed))) / self._lowest
+        torque = 2 * (U.T @ (ratios * (U @ damped))) @ self._J
+        for i, J in enumerate(self._jacobians):
+            torque += force[6 * i : 6 * i + 6] @ J
         return np.asarray(torque)
 
     def null_torque(self, torque: Array) -> Array:
