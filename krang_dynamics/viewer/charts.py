@@ -146,7 +146,7 @@ class Chart:
             self._plot = self._gui.add_uplot(
                 data, ({'label': 's'}, *series), title=self.title, height=self._height, order=self._order,
                 scales={'x': {'time': False}}, cursor={'drag': {'x': True, 'y': False}},
-                axes=({'size': 28}, {'size': 60}), padding=(0, 12, 0, 0), legend={'live': False},
+                axes=({'size': 36}, {'size': 60}), padding=(0, 12, 0, 0), legend={'live': False},
             )  # fmt: skip
 
 
