@@ -98,6 +98,8 @@ def guard_fault(number, times):
         controller.activate().drive()
         harness.until(lambda: guard.mode == 'relaying', 'the guard to relay')
         time.sleep(0.2)
+        if controller.mode != 'active' or guard.mode != 'relaying':  # this process has paused
+            return
         begin = time.time()
         controller.send(number)
         try:
