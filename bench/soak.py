@@ -38,8 +38,11 @@ def used_minute(client, minute):
     client.call(Trigger, 'torque_controller/release', Trigger.Request())
     client.spin_states(1.0)
     limit = time.monotonic() + 20
-    while not client.call(SetBool, 'torque_controller/enable', SetBool.Request(data=True)).success:
-        assert time.monotonic() < limit, f'enable is refused in minute {minute}'
+    while not (
+        answer := client.call(SetBool, 'torque_controller/enable', SetBool.Request(data=True))
+    ).success:
+        client.call(Trigger, 'torque_controller/clear_fault', Trigger.Request())
+        assert time.monotonic() < limit, f'minute {minute}: {answer.message}'
     return sum(shares) / len(shares)
 
 

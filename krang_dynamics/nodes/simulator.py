@@ -199,10 +199,13 @@ class SimulatorNode(NodeBase, Node):
 
     def _on_reset(self, request: Any, response: Any) -> Any:
         """~/reset: home, or `start`, at rest and held until the next command."""
-        start = self.ros_parameters.values['start']
-        self._robot.reset(self._robot.robot.home if start is None else np.array(start))
+        self._return_home()
         response.success, response.message = True, 'at rest, and held until the next command'
         return response
+
+    def _return_home(self) -> None:
+        start = self.ros_parameters.values['start']
+        self._robot.reset(self._robot.robot.home if start is None else np.array(start))
 
     def _apply(self, values: Mapping[str, Any]) -> None:
         """Apply push, wall and faults, all or none."""
@@ -267,7 +270,11 @@ class SimulatorNode(NodeBase, Node):
         is_silent = robot.time - self._commanded_at > BRAKE_DELAY
         if self.ros_parameters.values['held'] and is_silent and not robot.is_held:
             robot.hold()
-        robot.step()
+        try:
+            robot.step()
+        except KrangError as error:  # no command, however large, ends the node
+            self.get_logger().error(f'{error}; the robot is at home again, held until the next command')
+            self._return_home()
 
     def _stamp(self, time: float) -> Stamp:
         """Seconds and nanoseconds of a simulated time [s]."""

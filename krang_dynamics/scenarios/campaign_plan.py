@@ -22,7 +22,7 @@ SINGLE = 0.6  # share of the runs with one disturbance; the others have several
 MOST = 4  # disturbances in one run
 FASTEST = 0.4  # of the velocity limits, in the motion of a run
 LEVER = 0.1  # shortest lever arm of a force [m]
-IMPACT = 2.0  # default bound of a contact force, relative to what the motors can press
+IMPACT = 3.0  # default bound of a contact force, relative to what the motors can press at home
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from .campaign_plan import Conditions, any_pose
 
 STEP = 4e-3  # longest step of the plant, ...
 CONTACT_STEP = 2e-3  # ... and with a wall [s]
+LATEST = 0.01  # delay of states and commands together with which a stop is stable [s]
 EARLIEST = 1.0  # time of a fault or push [s]
 WATCHED = 3.5  # time left after it [s]
 
@@ -126,6 +127,8 @@ class DisturbedRobot:
         for name in ('wrong_sign', 'torque_noise'):  # from the beginning
             if name in values:
                 return name
+        if values.get('delay', 0.0) + values.get('jitter', 0.0) + values.get('torque_lag', 0.0) > LATEST:
+            return 'delay'
         if now < self.begin:
             return ''
         for name in ('dead_driver', 'frozen_sensor', 'jump'):

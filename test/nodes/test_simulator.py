@@ -1,10 +1,12 @@
 """simulator: the same messages at every run, its own time, and what controllers make of its faults."""
 
+import os
 import signal
 import time
 
 import numpy as np
 import pytest
+import rclpy
 from nav_msgs.msg import Odometry
 from nodes.harness import EPOCH, Controller, Simulator, Topic, seconds
 from rclpy.qos import QoSProfile, ReliabilityPolicy
@@ -14,6 +16,7 @@ from std_msgs.msg import Float64MultiArray
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 import krang_dynamics as kd
+from krang_dynamics.nodes.simulator import SimulatorNode
 
 pytestmark = pytest.mark.processes
 
@@ -366,3 +369,20 @@ def test_wrong_masses_are_a_following_error(held):
     assert held.controller.fault is None
     held.suffer(mass=2.0)
     held.controller.until_fault('following_error')
+
+
+def test_a_simulation_that_diverges_starts_again_at_home():
+    rclpy.init(
+        args='--ros-args -p robot:=planar_2r -p engine:=pinocchio --log-level fatal'.split(),
+        domain_id=120 + os.getpid() % 80,
+    )
+    try:
+        node = SimulatorNode()
+        node._robot.receive_command(np.array([1e300, -1e300]))
+        for _ in range(3):
+            node._step()
+        assert node._robot.is_held
+        assert np.array_equal(node._robot.q, node._robot.robot.home)
+        node.destroy_node()
+    finally:
+        rclpy.shutdown()
