@@ -97,14 +97,14 @@ def nodes_of(robot, terms, remap):
 def graphs(tmp_path_factory):
     """The union of the graphs with Krang, which has an IMU, and Otbot, which has odometry."""
     union = {node: {rule: set() for rule in RULES} for node in NODES}
-    domain, lock = claim_domain()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv('ROS_DOMAIN_ID', str(domain))
         patch.setenv('ROS_HOME', str(tmp_path_factory.mktemp('home')))
         for robot, terms, remap in (
             ('krang', 'gravity,wrench,cartesian_impedance', '-r effort_commands:=guarded/effort_commands'),
             ('otbot', 'rolling_base', ''),
         ):
+            domain, lock = claim_domain()  # of its own: the nodes of the other robot have the same names
+            patch.setenv('ROS_DOMAIN_ID', str(domain))
             for node in nodes_of(robot, terms, remap):
                 wanted = {relative(s.topic_name, node.get_name()) for s in node.subscriptions}
                 deadline = time.monotonic() + PATIENCE
@@ -113,7 +113,7 @@ def graphs(tmp_path_factory):
                     time.sleep(0.05)
                 for rule, names in graph_of(node, node.get_name()).items():
                     union[node.get_name()][rule] |= names
-    lock.close()
+            lock.close()
     return union
 
 
