@@ -4,7 +4,6 @@ The pseudo-inertia of a body is positive definite. Pinocchio's log-Cholesky para
 2022) cover exactly those bodies, so an unconstrained least-squares solver is enough.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -94,11 +93,6 @@ def fit_consistent(
         )
         return residual, np.vstack([design, bounds.H * beyond[:, None]])
 
-    def step_of(x: Array) -> tuple[Array, Array]:
-        """Gradient and Gauss-Newton matrix."""
-        J = jacobian(x)
-        return J.T @ rows(x)[0], J.T @ J
-
     def jacobian(x: Array) -> Array:
         by_theta = rows(x)[1]
         return np.vstack([by_theta @ slope_of(x, theta_of(x)), shrinkage])
@@ -107,12 +101,9 @@ def fit_consistent(
     for _ in range(ROUNDS):
         # A step that is too long gives infinite values, and the solver rejects it.
         with np.errstate(over='ignore', invalid='ignore'):
-            if len(bounds.p):  # a stiff equation, to which a trust region converges too slowly
-                x = _minimum(lambda x: rows(x)[0], step_of, x)
-            else:
-                x = least_squares(
-                    lambda x: rows(x)[0], x, jacobian, ftol=1e-7, x_scale='jac', max_nfev=EVALUATIONS
-                ).x
+            x = least_squares(
+                lambda x: rows(x)[0], x, jacobian, method='lm', x_scale='jac', max_nfev=EVALUATIONS
+            ).x
         theta = theta_of(x)
         gradient = design.T @ (design @ theta - target)
         below, released = positive & ~logarithmic & ~held & (theta < 0), held & (gradient < 0)
@@ -120,30 +111,6 @@ def fit_consistent(
             break
         held = (held | below) & ~released
     return theta, _deviations(design, spread, logarithmic, theta, bounds)
-
-
-def _minimum(
-    residual: Callable[[Array], Array], step_of: Callable[[Array], tuple[Array, Array]], x: Array
-) -> Array:
-    """The least squares of a residual by Levenberg's and Marquardt's method; x is well scaled."""
-    damping, cost, idle = 1e-3, float(np.sum(residual(x) ** 2)), 0
-    for _ in range(EVALUATIONS):
-        gradient, N = step_of(x)
-        scale = np.maximum(np.diag(N), 1e-12)
-        while True:
-            step = np.linalg.solve(N + damping * np.diag(scale), -gradient)
-            with np.errstate(over='ignore', invalid='ignore'):  # a step that is too long is rejected
-                lower = float(np.sum(residual(x + step) ** 2))
-            if lower <= cost:
-                break
-            damping *= 4
-            if damping > 1e10:
-                return x
-        x, gain, cost, damping = x + step, cost - lower, lower, max(damping / 5, 1e-12)
-        idle = idle + 1 if gain <= 1e-8 * cost else 0
-        if idle == 2 or cost == 0:
-            return x
-    return x
 
 
 def _deviations(
