@@ -56,10 +56,11 @@ check: lint
 	$(PYTEST) $(IN_PARALLEL) -m 'not slow and not processes and not long'
 
 # Tests with processes measure tenths of a second. They run alone, and one that fails on a stalled machine
-# is run a second time.
+# is run again. Coverage is that of the fast tests.
 test: lint
-	$(PYTEST) $(IN_PARALLEL) -m 'not processes and not long' $(COVERAGE)
-	$(PYTEST) -m 'processes and not long' --reruns 1
+	$(PYTEST) $(IN_PARALLEL) -m 'not slow and not processes and not long' $(COVERAGE)
+	$(PYTEST) $(IN_PARALLEL) -m 'slow and not processes and not long'
+	$(PYTEST) -m 'processes and not long' --reruns 2
 
 test-long: setup
 	$(PYTEST) -m long

@@ -5,7 +5,7 @@ import time
 
 import numpy as np
 import pytest
-from nodes.harness import Controller, Simulator
+from nodes.harness import Controller, Harness, Simulator
 from rclpy.qos import QoSProfile
 from trajectory_msgs.msg import JointTrajectory as JointTrajectoryMessage
 
@@ -21,6 +21,13 @@ WINDOW = 0.4  # after a send, in which the largest gap is found [s]
 ALLOWED = 5e-3  # by which a long trajectory may lengthen it [s]
 KRANG = kd.load_robot('krang')
 ARM = kd.load_robot('planar_2r')
+
+
+@pytest.fixture
+def harness():
+    """One per test, so that a test can be repeated after a fault."""
+    with Harness() as harness:
+        yield harness
 
 
 class Loop:
@@ -94,7 +101,7 @@ def test_a_trajectory_of_5000_points_does_not_delay_commands(harness, sends):
     assert with_long <= without + ALLOWED
 
 
-@pytest.fixture(scope='module')
+@pytest.fixture
 def arm(harness):
     return Loop(harness, ARM)
 
