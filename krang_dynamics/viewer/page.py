@@ -160,11 +160,12 @@ class Page:
         """Measured against predicted torque, where the source is a recording."""
         if not isinstance(self._source, Playback):
             return None
-        with panel.add_tab('Model') as tab:
-            if self._source.validation is None:
-                gui.add_html(text_html(self._source.model_problem))
-                return None
+        tab = panel.add_tab('Model')
+        if self._source.validation is not None:
             return ModelCharts(gui, tab, self._source.validation)
+        with tab:
+            gui.add_html(text_html(self._source.model_problem))
+        return None
 
     def _connect(self, client: Any) -> None:
         """An operator's browser; those of observers never get here, as nothing is received from them."""
