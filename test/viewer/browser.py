@@ -81,7 +81,9 @@ class Browser:
 
     def enter(self, label, value):
         """Write a number into the field beside a slider."""
-        field = self._driver.find_element(By.XPATH, f'//*[text()="{label}"]/following::input[not(@type="hidden")][1]')
+        field = self._driver.find_element(
+            By.XPATH, f'//*[text()="{label}"]/following::input[not(@type="hidden")][1]'
+        )
         self._driver.execute_script('arguments[0].select()', field)
         field.send_keys(str(value), '\n')
 
