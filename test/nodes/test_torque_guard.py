@@ -275,7 +275,7 @@ def test_p11_a_command_that_jumps_faster_than_the_rate_does_not_pass_as_it_is(fo
 
 
 def test_p11_the_guard_needs_its_own_states(fooled):
-    """Blind, it lets go of the last weight over stop.blind_time once the controller falls silent too."""
+    """Without states, the last weight decays over stop.blind_time once commands end too."""
     harness, robot, guard, _ = fooled
     robot.hushes()
     guard.until_fault()
@@ -424,15 +424,17 @@ def test_an_idle_guard_takes_a_state_while_simulated_time_stands_still(line):
     states = harness.node.create_publisher(JointState, '/still/joint_states', NEWEST)
     stamp = time_message(1.0)
 
-    def heard(word, *messages):
+    def reports(word, *messages):
         for publisher, message in messages:
             publisher.publish(message)
         return beats.last and word in beats.last.message.data
 
-    harness.until(lambda: heard('was never received', (clock, Clock(clock=stamp))), 'the clock to be taken')
+    harness.until(lambda: reports('was never received', (clock, Clock(clock=stamp))), 'the clock to be taken')
     state = JointState(name=['joint_1', 'joint_2'], position=[0.6, 0.8], velocity=[0.0, 0.0])
     state.header.stamp = stamp
-    harness.until(lambda: heard('idle', (states, state)) and ':' not in beats.last.message.data, 'the state')
+    harness.until(
+        lambda: reports('idle', (states, state)) and ':' not in beats.last.message.data, 'the state'
+    )
     guard.send(signal.SIGINT)
     assert guard.wait(LONGEST_STOP) == 0
     harness.node.destroy_publisher(clock)

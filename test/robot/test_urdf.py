@@ -253,8 +253,8 @@ def test_text_that_is_no_urdf_is_refused(text, word):
 
 @pytest.mark.parametrize('content', [b'', b'\xff\xfe\x00abc\x80', b'\x00' * 100, b'hello', b'PK\x03\x04'])
 @pytest.mark.parametrize('suffix', ['urdf', 'yaml', 'xml', 'txt'])
-def test_file_of_rubbish_is_refused_by_its_name(tmp_path, content, suffix):
-    path = tmp_path / f'rubbish.{suffix}'
+def test_file_of_invalid_data_is_refused_by_its_name(tmp_path, content, suffix):
+    path = tmp_path / f'invalid.{suffix}'
     path.write_bytes(content)
     assert str(path) in refusal(kd.load_robot, path)
 

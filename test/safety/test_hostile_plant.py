@@ -165,7 +165,7 @@ class Episode:
     def is_driving(self):
         return self.outputs.mode in DRIVING
 
-    # -- the story ---------------------------------------------------------------------------------------
+    # -- the scenario ------------------------------------------------------------------------------------
 
     def play(self):
         for _ in range(round(0.6 * self.rate)):  # the robot is held until the rate is known

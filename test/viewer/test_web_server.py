@@ -87,7 +87,7 @@ def test_foreign_hosts_origins_and_tokens_are_refused(server):
 @pytest.mark.slow
 def test_an_operator_clicks_and_a_forged_message_of_an_observer_changes_nothing(server, clicks):
     own, (clicked, click) = f'http://localhost:{server.get_port()}', clicks
-    assert connect_and_send(server, '/', own, CAMERA, click, b'\xff rubbish', click)
+    assert connect_and_send(server, '/', own, CAMERA, click, b'\xff invalid', click)
     assert clicked == []
     assert not server.get_clients()
     assert connect_and_send(server, f'/{TOKEN}', own, CAMERA, click)

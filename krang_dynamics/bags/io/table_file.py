@@ -174,7 +174,7 @@ def _mat(path: Path) -> tuple[list[str], Array]:
 
     try:
         return _named(path, {k: v for k, v in loadmat(path).items() if not k.startswith('__')})
-    except NotImplementedError:
+    except NotImplementedError:  # scipy's error for this format
         raise BagError(f"{path}: it has MATLAB's format 7.3; save it again with save(..., '-v7')") from None
 
 

@@ -6,8 +6,8 @@ from time import perf_counter
 import pytest
 from bags.fleet.fleet_bags import DAY, FIRST, SINCE, write_fleet
 
-pytest.importorskip('pyarrow')
-pytest.importorskip('distributed')
+pytest.importorskip('pyarrow', reason='pyarrow is not installed')
+pytest.importorskip('distributed', reason='dask.distributed is not installed')
 
 from krang_dynamics.bags.fleet import fleet_table
 from krang_dynamics.bags.fleet.fleet_report import fleet_html, fleet_text

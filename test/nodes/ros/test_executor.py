@@ -393,7 +393,7 @@ def test_a_removed_node_is_left_alone(executor, node, peer):
 
 
 class SimulatedRobot(LifecycleNode):
-    """Hears and ticks while configured."""
+    """Has a subscription and a timer while configured."""
 
     def __init__(self, context):
         super().__init__('machine', context=context, namespace=NAMESPACE)

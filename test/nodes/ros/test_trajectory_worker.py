@@ -68,7 +68,7 @@ def test_a_stop_discards_what_is_being_prepared(worker):
 
 def test_invalid_messages_are_refused_and_do_not_end_the_thread(worker):
     with pytest.raises(kd.KrangError, match='cannot be read'):
-        take(worker, b'rubbish')
+        take(worker, b'not a message')
     take(worker, b'\0\1\0\0' + b'\xff' * (2 * SHORT))
     assert isinstance(next_result(worker)[0], kd.KrangError)
     take(worker, message(1000, offset=9.0))
