@@ -7,20 +7,21 @@ import time
 from collections import defaultdict
 
 import numpy as np
-from nodes.fake_robot import FakeRobot
-from nodes.harness import Controller, Guard, Harness
+from nodes.harness import Controller, Harness
 from nodes.test_reaction_times import (
     DEADMAN_TIMEOUT,
     NODE,
-    QUICK,
     RATE,
     STATE_TIMEOUT,
     Operated,
     deadman,
     emergency_stop,
     jump,
+    make_ready,
     nan,
     over_speed,
+    reaction,
+    relaying_guard,
     stale_state,
 )
 from std_msgs.msg import Bool, Float64MultiArray
@@ -68,16 +69,12 @@ def controller_faults(count, dice, times):
         while count:
             count -= 1
             cause = dice.choice(CAUSES)
-            robot.holding, robot.now = True, time.time
-            robot.be_honest()
+            robot.now = time.time
             if getattr(robot, 'rival', None) is not None:
                 harness.node.destroy_publisher(robot.rival)
                 robot.rival = None
                 time.sleep(0.5)
-            robot.publish(Bool(data=False), 'emergency_stop')
-            robot.says(5)
-            controller.rest()
-            controller.drive()
+            make_ready(robot, controller)
             begin = time.time()
             noticeable = cause(robot)
             controller.until_fault()
@@ -92,22 +89,10 @@ def controller_faults(count, dice, times):
 def guard_fault(number, times):
     """A controller that is killed or frozen: the guard takes over."""
     with Harness() as harness:
-        FakeRobot(harness, rate=RATE)
-        guard = Guard(harness, **QUICK)
-        controller = Controller(harness, **{**NODE, 'deadman__required': False})
-        controller.activate().drive()
-        harness.until(lambda: guard.mode == 'relaying', 'the guard to relay')
-        time.sleep(0.2)
+        guard, controller = relaying_guard(harness)
         if controller.mode != 'active' or guard.mode != 'relaying':  # this process has paused
             return
-        begin = time.time()
-        controller.send(number)
-        try:
-            guard.until_fault('silence')
-        finally:
-            if number is signal.SIGSTOP:
-                controller.send(signal.SIGCONT)
-        times[number.name].append(guard.faulted_at(begin) - begin)
+        times[number.name].append(reaction(guard, controller, number))
 
 
 def main():

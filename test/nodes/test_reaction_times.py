@@ -79,6 +79,16 @@ def sent_with(robot, **changes):
     return robot.spoke - robot.period  # at most one message more was sent
 
 
+def make_ready(robot, controller):
+    """Drive again after a fault."""
+    robot.holding = True
+    robot.be_honest()
+    robot.publish(Bool(data=False), 'emergency_stop')
+    robot.says(5)
+    controller.rest()
+    controller.drive()
+
+
 def summary(name, times):
     p50, p99 = 1e3 * np.percentile(times, [50, 99])
     print(f'| {name} | {len(times)} | {p50:.1f} | {p99:.1f} | {1e3 * max(times):.1f} |')
@@ -104,12 +114,7 @@ def test_the_controller_stops_within_a_watchdog_period(cause):
         controller = Controller(harness, **NODE)
         controller.activate()
         while len(times) < RUNS:
-            robot.holding = True
-            robot.be_honest()
-            robot.publish(Bool(data=False), 'emergency_stop')
-            robot.says(5)
-            controller.rest()
-            controller.drive()
+            make_ready(robot, controller)
             begin = time.time()
             noticeable = cause(robot)
             controller.until_fault()
@@ -168,17 +173,27 @@ def test_p11_the_guard_takes_over_within_50_ms_and_a_period(number):
 def takes_over(number):
     """Time from a signal to the controller until the guard stops the robot [s], in a fresh domain."""
     with Harness() as harness:
-        FakeRobot(harness, rate=RATE)
-        guard = Guard(harness, **QUICK)
-        controller = Controller(harness, **{**NODE, 'deadman__required': False})
-        controller.activate().drive()
-        harness.until(lambda: guard.mode == 'relaying', 'the guard to relay')
-        time.sleep(0.2)
-        begin = time.time()
-        controller.send(number)
-        try:
-            guard.until_fault('silence')
-        finally:
-            if number is signal.SIGSTOP:
-                controller.send(signal.SIGCONT)
-        return guard.faulted_at(begin) - begin
+        return reaction(*relaying_guard(harness), number)
+
+
+def relaying_guard(harness):
+    """A guard that relays the commands of a controller, and that controller."""
+    FakeRobot(harness, rate=RATE)
+    guard = Guard(harness, **QUICK)
+    controller = Controller(harness, **{**NODE, 'deadman__required': False})
+    controller.activate().drive()
+    harness.until(lambda: guard.mode == 'relaying', 'the guard to relay')
+    time.sleep(0.2)
+    return guard, controller
+
+
+def reaction(guard, controller, number):
+    """Time from a signal to the controller until the guard stops the robot [s]."""
+    begin = time.time()
+    controller.send(number)
+    try:
+        guard.until_fault('silence')
+    finally:
+        if number is signal.SIGSTOP:
+            controller.send(signal.SIGCONT)
+    return guard.faulted_at(begin) - begin
