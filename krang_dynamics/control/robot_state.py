@@ -61,7 +61,7 @@ class RobotState:
         self._imu = None if robot.config.imu is None else ImuSource(robot)
         feeds_gravity = self._imu is not None and self._imu.feeds == 'gravity'
         self._gravity = MeasuredGravity(self._imu) if self._imu is not None and feeds_gravity else None
-        self.problem: str | None = None  # an implausible measurement of gravity in this step
+        self._gravity_problem: str | None = None  # an implausible measurement of gravity in this step
         self._odom = None if robot.config.odom is None else OdomSource(robot)
         self._driven = np.isin(robot.joint_names, drivers.joints).astype(float)
         self._hardware_compensates_gravity = hardware_compensates_gravity
@@ -92,7 +92,7 @@ class RobotState:
         """Merge all samples; returns the increase of the stamps [s], None without a new state."""
         buffer = self.buffer
         buffer.begin_step()
-        self.problem = None
+        self._gravity_problem = None
         for sample in inputs.samples:
             reason = buffer.take(self._drivers.joint_samples(sample), inputs.time, inputs.clock)
             if reason is not None:
@@ -128,10 +128,15 @@ class RobotState:
         try:
             gravity = measured.take(unit, clock, self.buffer.ahead)
         except InputError as error:
-            self.problem = str(error)
+            self._gravity_problem = str(error)
             raise
         if gravity is not None:
             self.dynamics.set_gravity(gravity)
+
+    @property
+    def problem(self) -> str | None:
+        """Why the measurements of this step cannot be trusted, although they are new."""
+        return self.buffer.problem or self._gravity_problem
 
     def stale(self, now: float, clock: float, timeout: float) -> str | None:
         """The first joint, or the direction of gravity, that is too old."""

@@ -110,6 +110,7 @@ class JointBuffer:
         self._increase = 0.0  # of the stamps of complete messages in this step [s]
         self._increase_by_joint: Array | None = None  # of the stamps of other messages [s]
         self._has_new = False
+        self.problem: str | None = None  # a clock that was set back in this step
         self.state_rate = StateRate()
         self._renewed = np.zeros(n, dtype=bool)  # joints since the last complete state
         self.extra: set[str] = set()  # unknown joints
@@ -150,6 +151,7 @@ class JointBuffer:
     def begin_step(self) -> None:
         """Start counting the increase of the stamps."""
         self._has_new, self._increase, self._increase_by_joint = False, 0.0, None
+        self.problem = None
 
     @property
     def increase(self) -> float | None:
@@ -177,7 +179,16 @@ class JointBuffer:
         rows, joints = found
         if len(joints) == len(self.q) and self._take_whole(sample, rows):
             return None
+        self._note_times()
+        self._begin_again(joints, clock)
         return self._take_parts(sample, rows, joints)
+
+    def _begin_again(self, joints: Indices, clock: float) -> None:
+        """Accept any stamp of joints whose last stamp is in the future: the clock was set back."""
+        ahead = self._times[0, joints] - clock
+        if (ahead > self.ahead).any():
+            self._any_stamp[joints[ahead > self.ahead]] = True
+            self.problem = f'the clock was set back by {ahead.max():.3f} s or more'
 
     def _map(self, names: Sequence[str]) -> tuple[Rows, Indices] | str:
         """Indices in a message and their joints, in the robot's order; or why the names are refused."""
@@ -223,11 +234,12 @@ class JointBuffer:
 
     def _take_parts(self, sample: JointSamples, rows: Rows, joints: Indices) -> str | None:
         """Joint by joint: newer and finite values are accepted; the first invalid one is reported."""
-        self._note_times()
         count = len(joints)
         position = _part(sample.position, rows, count)
         time = sample.stamp if sample.stamp > 0 else sample.arrival
-        elapsed = time - self._times[2, joints]
+        stamps, arrivals, _ = self._times[:, joints]
+        both_stamped = (stamps > 0) & (sample.stamp > 0)  # else only the arrivals are on one clock
+        elapsed = np.where(both_stamped, sample.stamp - stamps, sample.arrival - arrivals)
         velocity, gaps = self._velocity(_part(sample.velocity, rows, count), position, elapsed, joints)
         newer = (elapsed > 0) | self._any_stamp[joints]
         good = newer & np.isfinite(position) & np.isfinite(velocity)
@@ -244,7 +256,7 @@ class JointBuffer:
             self.newest = float(self._times[2].max())
             if self._increase_by_joint is None:
                 self._increase_by_joint = np.zeros(len(self.q))
-            self._increase_by_joint[kept] += elapsed[good]
+            self._increase_by_joint[kept] += np.maximum(elapsed[good], 0.0)
             self._has_new = True
             self._renewed[kept] = True
             if self._renewed.all():  # the slowest publisher determines the rate
@@ -277,19 +289,19 @@ class JointBuffer:
     def stale(self, now: float, clock: float, timeout: float) -> str | None:
         """The first joint whose newest sample is too old, by arrival and, where stamped, by stamp.
 
-        An arrival in the future counts as too old: the steady clock was set back. A clock of 0 is
-        simulated time that was not received yet; no state is fresh by it.
+        A time in the future counts as too old: the clock was set back. A clock of 0 is simulated time that
+        was not received yet; no state is fresh by it.
         """
         if self._whole is not None:  # all joints have the same age
             stamp, arrival = self._whole.stamp, self._whole.arrival
             # Written so that a clock that is NaN counts as too old.
-            if clock > 0 and abs(now - arrival) <= timeout and (stamp == 0 or clock - stamp <= timeout):
+            if clock > 0 and abs(now - arrival) <= timeout and (stamp == 0 or abs(clock - stamp) <= timeout):
                 return None
         if clock == 0:
             return NO_CLOCK
         self._note_times()
         stamps, arrivals, _ = self._times
-        ages = np.maximum(np.abs(now - arrivals), np.where(stamps > 0, clock - stamps, 0.0))
+        ages = np.maximum(np.abs(now - arrivals), np.where(stamps > 0, np.abs(clock - stamps), 0.0))
         oldest = int(np.argmax(ages))
         if ages[oldest] <= timeout:
             return None
@@ -298,6 +310,8 @@ class JointBuffer:
             return f'the clock is at {clock if isfinite(now) else now} s, which is not a time'
         if not isfinite(ages[oldest]):
             return f'joint {name!r} was never received'
+        if stamps[oldest] > clock + timeout:
+            return f'the stamp of joint {name!r} is {ages[oldest]:.3f} s ahead: the clock was set back'
         return f'joint {name!r} is {ages[oldest]:.3f} s old, the limit is {timeout:g} s'
 
 

@@ -115,6 +115,28 @@ def test_after_discarded_stamps_one_earlier_sample_is_accepted(buffer):
     assert buffer.q.tolist() == [2.0, 2.0, 2.0]
 
 
+def test_a_clock_that_was_set_back_is_reported_and_states_are_accepted_again(buffer):
+    take(buffer, [1.0, 1.0, 1.0])
+    assert 'set back' in buffer.stale(NOW + 0.01, CLOCK - 0.45, TIMEOUT)
+    buffer.begin_step()
+    sample = message([2.0, 2.0, 2.0], stamp=CLOCK - 0.45, arrival=NOW + 0.01)
+    assert buffer.take(sample, NOW + 0.01, CLOCK - 0.45) is None
+    assert buffer.q.tolist() == [2.0, 2.0, 2.0]
+    assert 'set back by 0.450 s' in buffer.problem
+    assert buffer.increase == 0.0
+    assert buffer.stale(NOW + 0.01, CLOCK - 0.45, TIMEOUT) is None
+    buffer.begin_step()
+    assert buffer.problem is None
+
+
+def test_states_without_a_stamp_follow_those_with_one(buffer):
+    take(buffer, [1.0, 1.0, 1.0])
+    buffer.take(message([2.0, 2.0, 2.0], stamp=0.0, arrival=NOW + 0.01), NOW + 0.01, CLOCK + 0.01)
+    assert buffer.q.tolist() == [2.0, 2.0, 2.0]
+    buffer.take(message([3.0, 3.0, 3.0], stamp=CLOCK + 0.02, arrival=NOW + 0.02), NOW + 0.02, CLOCK + 0.02)
+    assert buffer.q.tolist() == [3.0, 3.0, 3.0]
+
+
 def test_a_missing_velocity_is_an_error_by_default(buffer):
     assert 'velocity is missing' in take(buffer, [1.0, 1.0, 1.0], velocity=[])
     assert 'velocity is missing' in take(buffer, [1.0, 1.0, 1.0], velocity=[0.0, np.nan, 0.0])
