@@ -354,9 +354,11 @@ def test_commands_come_in_the_drivers_order_and_auto_enable_needs_no_call(nodes,
     term = Topic(harness, JointState, f'{controller.path}/terms/gravity')
     weight = robot.model.gravity_torque(robot.q)
     robot.say = lambda: robot.publish(robot.joint_state(velocity=[]))
-    controller.enabled_at.append(time.time())
     controller.activate()
     controller.until_mode('active')
+    # Activation is the request; the state that reports it is sent at once.
+    activated = next(r.sent for r in controller.states.records if '"disabled"' in r.message.data)
+    controller.enabled_at.append(np.nextafter(activated, np.inf))
     until_torque(harness, controller, weight[::-1])
     message = term.next('the term').message
     assert list(message.name) == list(robot.model.joint_names)
