@@ -108,9 +108,17 @@ class StopState:
     def carried(self, decay: float, v: Array) -> Mask:
         """Joints that are carried by an end stop, by friction or by a support.
 
-        They sink much slower than damping at `decay` [1/s] alone would allow; v [rad/s] is measured.
+        They sink much slower than damping at `decay` [1/s] alone would allow; v [rad/s] is measured. An arm
+        on a lift that falls does not sink relative to it: joints are added until no further one is carried.
         """
-        return np.abs(self.fall()) / decay > CARRIED * np.maximum(np.abs(v), RESOLUTION)
+        slow = CARRIED * decay * np.maximum(np.abs(v), RESOLUTION)
+        carried = np.zeros(len(v), dtype=bool)
+        for _ in carried:
+            more = carried | (np.abs(self.fall(carried)) > slow)
+            if np.array_equal(more, carried):
+                break
+            carried = more
+        return carried
 
     def is_stable(self, carried: Mask) -> bool:
         """Whether a robot at rest stays there without torque; a robot that is balanced upright does not.

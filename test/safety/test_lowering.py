@@ -23,6 +23,17 @@ AFTER = 3.0  # s, for which a robot is watched after its release
 STEP = 2e-3  # s, of the plant
 GAP = 0.13  # s, longer than the states may be old
 LIGHT_WRIST = rod_robot([(0.4, 4.0, 60.0), (0.2, 0.5, 12.0)])
+LIFT = """
+<robot name="lift"><link name="world"/>
+  <link name="carriage"><inertial><mass value="5"/>
+    <inertia ixx="0.1" iyy="0.1" izz="0.1" ixy="0" ixz="0" iyz="0"/></inertial></link>
+  <link name="rod"><inertial><origin xyz="0 0 0.2"/><mass value="1"/>
+    <inertia ixx="0.013" iyy="0.013" izz="0.001" ixy="0" ixz="0" iyz="0"/></inertial></link>
+  <joint name="slide" type="prismatic"><parent link="world"/><child link="carriage"/><axis xyz="0 0 1"/>
+    <limit effort="200" velocity="1" lower="0" upper="0.5"/></joint>
+  <joint name="hinge" type="revolute"><parent link="carriage"/><child link="rod"/><axis xyz="0 1 0"/>
+    <limit effort="20" velocity="5" lower="-3" upper="3"/><dynamics friction="1"/></joint>
+</robot>"""
 UPRIGHT = {'planar_2r': [np.pi / 2, 0.0], 'anthropomorphic': [0.0, 0.0, 0.0, 0.0, 0.0, 0.0]}
 
 
@@ -202,6 +213,13 @@ def test_a_link_without_a_frame_at_its_end_does_not_fall():
     found = stop(kd.load_robot(ROD), np.array([0.5]), np.zeros(1), rate=50)
     assert 0.05 < found.fastest <= FASTEST
     assert found.duration is not None
+
+
+def test_an_arm_on_a_lift_is_released_where_friction_carries_it():
+    """Relative to a lift that would fall, the arm does not sink: the lift must be known to stand."""
+    found = stop(kd.load_robot(LIFT), np.array([0.1, 0.3]), np.zeros(2), rate=60, friction=True)
+    assert found.fastest <= FASTEST
+    assert found.duration < 10.0  # while friction still carries it
 
 
 def test_a_load_that_the_model_does_not_know_does_not_fall():
