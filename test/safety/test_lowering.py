@@ -21,6 +21,7 @@ TOLERANCE = 1.05  # times the first speed, where the robot moves when the stop b
 LONGEST = 120.0  # s, of a stop
 AFTER = 3.0  # s, for which a robot is watched after its release
 STEP = 2e-3  # s, of the plant
+NEVER = (np.inf, 0.0)
 GAP = 0.13  # s, longer than the states may be old
 LIGHT_WRIST = rod_robot([(0.4, 4.0, 60.0), (0.2, 0.5, 12.0)])
 LIFT = """
@@ -87,7 +88,9 @@ class Stop:
     duration: float | None  # None: not at rest after LONGEST [s]
 
 
-def stop(robot, q, v, rate, mass=1.0, friction=False, delay=0.0, gaps=(), noise=0.0, body=None, set_back=(np.inf, 0.0)):
+def stop(
+    robot, q, v, rate, mass=1.0, friction=False, delay=0.0, gaps=(), noise=0.0, body=None, set_back=NEVER
+):
     """Hold a robot, then stop it; states at `rate` [Hz], commands late by `delay` [s].
 
     No state arrives for GAP after each of the times `gaps` [s]; `noise` [rad/s] is that of the velocities;
