@@ -33,6 +33,7 @@ CARRIED = 3.0  # a joint is carried if it sinks this many times slower than damp
 RESOLUTION = 1e-3  # smallest speed that is distinguished from 0 [rad/s]
 UNSTABLE = -0.05  # stiffness per inertia below which gravity drives a joint away [1/s2]
 TINY = 1e-9  # momentum of a joint at rest [N m s]
+ROUNDING = 1e-9  # of an effort limit
 
 
 class GravityModel(Protocol):
@@ -78,18 +79,25 @@ class StopState:
         return -decay * (self.A @ (self.driven * self.v))
 
     def within_effort(self, torque: Array) -> Array:
-        """The torque [N m] within the effort limits; joints that are not limited accelerate as intended."""
-        limited = np.zeros(len(torque), dtype=bool)
-        for _ in range(len(torque)):  # the torque for the other joints may exceed further limits
-            excess = np.clip(torque, -self.effort, self.effort) - torque
-            new = (excess != 0) & (self.driven > 0)
-            if not new.any():
-                break
-            limited |= new
-            rows = np.flatnonzero(limited)
-            a = np.linalg.solve(self.A[np.ix_(rows, rows)], excess[rows])
-            torque = torque + self.A[:, rows] @ a
-        return torque
+        """The torque [N m] within the effort limits whose accelerations a are nearest to the intended ones.
+
+        The distance is (a - a')^T A (a - a'): braking that exceeds the limits never accelerates the robot.
+        Joints at a limit are exchanged until each would need more torque than its limit, and no other does.
+        """
+        side = np.zeros(len(torque))  # 1: at the upper limit, -1: at the lower one
+        for turn in range(4 * len(torque)):
+            rows = np.flatnonzero(side)
+            short = np.linalg.solve(self.A[np.ix_(rows, rows)], (side * self.effort - torque)[rows])
+            limited = torque + self.A[:, rows] @ short
+            wanted = np.where(np.abs(limited) > (1 + ROUNDING) * self.effort, np.sign(limited), 0.0)
+            wanted[rows] = np.where(side[rows] * short > 0, 0.0, side[rows])
+            changes = np.flatnonzero((wanted != side) & (self.driven > 0))
+            if not changes.size:
+                return limited
+            # One change at a time always ends; all at once is faster, but could go round in circles.
+            rows = changes if turn < len(torque) else changes[-1:]
+            side[rows] = wanted[rows]
+        return limited
 
     def fall(self, carried: Mask | None = None) -> Array:
         """Joint accelerations [rad/s2] of the driven joints without support, reversed: A^-1 Q.
@@ -237,18 +245,23 @@ class Lower(SupportingStop):
     def __init__(self, config: StopConfig, begin: float, torque: Array) -> None:
         super().__init__(config, begin, torque)
         self._load = np.zeros_like(torque)  # torque of an unknown load [N m]
-        self._smooth_v = np.zeros_like(torque)
-        self._rest_v = np.zeros_like(torque)
+        self._smooth_v: Array | None = None  # mean velocities over SMOOTHING [rad/s]
+        self._rest_v = np.zeros_like(torque)  # ... and over RESTING
         self._carried = np.zeros(len(torque), dtype=bool)
         self._resting = 0.0  # time at rest [s]
 
     def _with_state(self, elapsed: float, state: StopState) -> Array:
-        for mean, time in ((self._smooth_v, SMOOTHING), (self._rest_v, RESTING)):
-            mean += min(1.0, elapsed / time) * (state.driven * state.v - mean)
+        v = state.driven * state.v
+        if self._smooth_v is None:
+            self._smooth_v = v
+        self._smooth_v = self._smooth_v + min(1.0, elapsed / SMOOTHING) * (v - self._smooth_v)
+        self._rest_v = self._rest_v + min(1.0, elapsed / RESTING) * (v - self._rest_v)
         fall, speed = self._fall(state), state.speed()
+        mean_speed = state.model.point_speed(self._smooth_v)
         decay = self._decay(fall, speed, state.fastest_decay(self._gap))
         damping = state.damping(decay)
-        self._change_support(elapsed, speed, self._floor(fall, speed, decay, state), damping)
+        self._change_support(elapsed, speed, self._floor(fall, max(mean_speed, speed - NOISE), decay))
+        self._change_load(elapsed, damping, speed > max(FAST, mean_speed))
         self._load = np.clip(self._load, -state.effort, state.effort)
         self._carried = state.carried(decay, self._smooth_v) & (self._support == 0.0)
         self.finished = self._support == 0.0 and self._is_at_rest(elapsed, decay, state)
@@ -256,23 +269,24 @@ class Lower(SupportingStop):
             return np.zeros_like(state.gravity)
         return state.within_effort(self._support * (state.gravity + self._load) + damping)
 
-    def _floor(self, fall: float, speed: float, decay: float, state: StopState) -> float:
+    def _floor(self, fall: float, sinking: float, decay: float) -> float:
         """Smallest support with which the fastest point sinks at SINK; 0 for a robot that is carried."""
         if fall == 0:
             return 0.0
-        sinking = max(state.model.point_speed(self._smooth_v), speed - NOISE)
         share = min(1.0, max(0.0, (sinking - STANDING) / (MOVING - STANDING)))
         return share * max(0.0, 1.0 - SINK * decay / fall)
 
-    def _change_support(self, elapsed: float, speed: float, floor: float, damping: Array) -> None:
+    def _change_support(self, elapsed: float, speed: float, floor: float) -> None:
         """Lower support, or raise it if the robot is too fast."""
-        if speed > FAST:
-            self._support += elapsed / RISE
+        self._support += elapsed / RISE if speed > FAST else -elapsed / self.config.time
+        self._support = min(1.0, max(self._support, floor))
+
+    def _change_load(self, elapsed: float, damping: Array, is_falling: bool) -> None:
+        """The load is what damping does not slow down; a robot that was fast when the stop began has none."""
+        if is_falling:
             self._load = self._load + LEARNING * elapsed * damping
         else:
-            self._support -= elapsed / self.config.time
             self._load = self._load * (1.0 - min(1.0, elapsed / self.config.time))
-        self._support = min(1.0, max(self._support, floor))
 
     def _fall(self, state: StopState) -> float:
         """Acceleration [m/s2] of the fastest point without support.

@@ -24,6 +24,12 @@ STEP = 2e-3  # s, of the plant
 NEVER = (np.inf, 0.0)
 GAP = 0.13  # s, longer than the states may be old
 LIGHT_WRIST = rod_robot([(0.4, 4.0, 60.0), (0.2, 0.5, 12.0)])
+# Five and six rods whose motors carry them in every pose, but cannot brake all joints as fast as intended.
+WEAK_5 = [(0.22, 5.04, 174.6), (0.35, 1.9, 151.7), (0.75, 1.97, 84.6), (0.24, 2.42, 31.6), (0.46, 3.76, 11.5)]
+WEAK_6 = [
+    (0.42, 1.97, 326.5), (0.77, 1.92, 244.0), (0.44, 2.97, 114.6),
+    (0.13, 0.81, 34.8), (0.11, 4.81, 17.0), (0.37, 4.15, 10.8),
+]  # fmt: skip
 LIFT = """
 <robot name="lift"><link name="world"/>
   <link name="carriage"><inertial><mass value="5"/>
@@ -232,6 +238,19 @@ def test_a_load_that_the_model_does_not_know_does_not_fall():
     found = stop(robot, np.array([1.2, 0.3]), np.zeros(2), rate=50, body=loaded)
     assert found.fastest <= FASTEST
     assert found.duration is not None
+
+
+@pytest.mark.parametrize(
+    ('rods', 'q', 'v', 'rate', 'delay'),
+    [
+        (WEAK_5, [-0.32, -0.33, -1.39, 1.95, -0.29], [-0.4, -0.15, -0.01, -0.14, -0.4], 100, 0.01),
+        (WEAK_6, [-2.92, 0.1, -0.81, -0.46, 1.41, 2.1], [0.46, 0.28, 0.32, 0.44, -0.12, -0.16], 500, 0.0),
+    ],
+)
+def test_motors_at_their_limits_brake_the_robot_and_never_accelerate_it(rods, q, v, rate, delay):
+    """With each torque cut to its limit by itself, the hand went from 0.8 to 3.6 m/s."""
+    found = stop(kd.load_robot(rod_robot(rods)), np.array(q), np.array(v), rate=rate, delay=delay)
+    assert found.fastest <= TOLERANCE * found.first
 
 
 def test_noisy_velocities_do_not_prevent_rest():

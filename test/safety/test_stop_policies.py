@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from harness import PERIOD, Harness, robot_named
+from scipy.optimize import lsq_linear
 
 import krang_dynamics as kd
 from krang_dynamics.control.controller import TorqueController
@@ -270,6 +271,20 @@ def test_a_joint_at_its_effort_limit_does_not_disturb_the_others():
     intended, actual = np.linalg.solve(state.A, np.transpose([wanted, torque])).T
     assert actual[0] == pytest.approx(intended[0])
     assert torque @ state.v < 0
+
+
+@pytest.mark.parametrize('n', [1, 2, 6, 17, 40])
+def test_torque_within_effort_is_the_nearest_one_by_a_quadratic_program(n):
+    """scipy's bounded least squares is the independent truth."""
+    random = np.random.default_rng(n)
+    for _ in range(20):
+        root = random.normal(size=(n, n))
+        A = root @ root.T + 0.01 * np.eye(n)
+        torque, effort = 10 * random.normal(size=n), random.uniform(0.1, 5, n)
+        state = StopState(torque, torque, A, np.ones(n), 1000.0, effort, effort, None)
+        L = np.linalg.inv(np.linalg.cholesky(A))
+        truth = lsq_linear(L, L @ torque, (-effort, effort), method='bvls', tol=1e-14)
+        assert np.allclose(state.within_effort(torque), truth.x, atol=1e-6 * effort.max())
 
 
 def test_damping_is_not_faster_than_the_stop_rate():
