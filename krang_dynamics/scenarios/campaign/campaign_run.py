@@ -4,10 +4,10 @@ import pickle
 from collections.abc import Sequence
 from functools import lru_cache
 
-from ..bags.cluster import on_cluster
-from ..bags.parallel import Progress
-from ..robot.model import Robot
-from ..robot.urdf import Urdf
+from ...bags.cluster import on_cluster
+from ...bags.parallel import Progress
+from ...robot.model import Robot
+from ...robot.urdf import Urdf
 from .campaign_loop import RunResult, run_once
 from .campaign_plan import Plan
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from harness import robot_named
 
-from krang_dynamics.scenarios.campaign_loop import Trace, run_once
-from krang_dynamics.scenarios.campaign_monitor import BEYOND, HELD, STOPPED
-from krang_dynamics.scenarios.campaign_plan import load_plan
+from krang_dynamics.scenarios.campaign.campaign_loop import Trace, run_once
+from krang_dynamics.scenarios.campaign.campaign_monitor import BEYOND, HELD, STOPPED
+from krang_dynamics.scenarios.campaign.campaign_plan import load_plan
 
 
 def run(name='planar_2r', duration=4.0, seed=1, trace=None, **vary):

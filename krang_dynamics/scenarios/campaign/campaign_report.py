@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import Array
-from ..bags.io.html_page import html_table, image, new_figure, page, paragraph
-from ..text import number, table
+from ...arrays import Array
+from ...bags.io.html_page import html_table, image, new_figure, page, paragraph
+from ...text import number, table
 from .campaign_loop import RunResult
 from .campaign_monitor import BEYOND, HELD, OUTCOMES, STOPPED, UNSAFE
 from .campaign_plan import DISTURBANCES, Disturbance, Plan

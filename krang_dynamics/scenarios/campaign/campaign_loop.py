@@ -8,21 +8,21 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import Array
-from ..control.command_check import Command
-from ..control.controller import Outputs
-from ..control.guard import Guard, GuardInputs
-from ..control.guard_link import HEARTBEAT, GuardLink, heartbeat
-from ..control.reference.trajectory import JointTrajectory
-from ..control.session import Session
-from ..errors import KrangError
-from ..robot.model import Robot
-from ..safety.joint_buffer import JointSamples
-from ..safety.modes import Fault, Mode
+from ...arrays import Array
+from ...control.command_check import Command
+from ...control.controller import Outputs
+from ...control.guard import Guard, GuardInputs
+from ...control.guard_link import HEARTBEAT, GuardLink, heartbeat
+from ...control.reference.trajectory import JointTrajectory
+from ...control.session import Session
+from ...errors import KrangError
+from ...robot.model import Robot
+from ...safety.joint_buffer import JointSamples
+from ...safety.modes import Fault, Mode
+from ..motions import JointMotion, smooth_step
 from .campaign_monitor import BEYOND, HELD, JUMP, STOPPED, UNSAFE, Monitor, Node, PromisedBounds
 from .campaign_plan import Conditions, Plan, motion_range
 from .campaign_robot import DisturbedRobot
-from .motions import JointMotion, smooth_step
 
 STEADY, EPOCH = 100.0, 1000.0  # steady clock and wall clock at the begin of a run [s]
 ENABLE = 0.6  # time of enable: the rate of the states is known then [s]

@@ -13,10 +13,10 @@ from krang_dynamics.control.session import Session
 from krang_dynamics.safety.output_limiter import OutputLimiter
 from krang_dynamics.safety.safety_stage import SafetyStage
 from krang_dynamics.safety.stop_policies import Lower, StopState, Zero
-from krang_dynamics.scenarios import campaign_loop
-from krang_dynamics.scenarios.campaign_loop import run_once
-from krang_dynamics.scenarios.campaign_monitor import UNSAFE
-from krang_dynamics.scenarios.campaign_plan import load_plan
+from krang_dynamics.scenarios.campaign import campaign_loop
+from krang_dynamics.scenarios.campaign.campaign_loop import run_once
+from krang_dynamics.scenarios.campaign.campaign_monitor import UNSAFE
+from krang_dynamics.scenarios.campaign.campaign_plan import load_plan
 
 SEEDS = range(3)
 
@@ -235,8 +235,8 @@ def test_a_defect_is_found(monkeypatch, name, changes, vary, request_name):
 def test_the_monitor_shares_no_code_with_the_controller():
     from pathlib import Path
 
-    from krang_dynamics.scenarios import campaign_monitor
+    from krang_dynamics.scenarios.campaign import campaign_monitor
 
     text = Path(campaign_monitor.__file__).read_text()
-    imported = [line for line in text.splitlines() if line.startswith('from ..')]
-    assert imported == ['from ..arrays import Array, is_finite', 'from ..robot.model import Robot']
+    imported = [line for line in text.splitlines() if line.startswith('from .')]
+    assert imported == ['from ...arrays import Array, is_finite', 'from ...robot.model import Robot']

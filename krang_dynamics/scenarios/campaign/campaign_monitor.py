@@ -6,8 +6,8 @@ from math import inf
 import numpy as np
 import pinocchio as pin
 
-from ..arrays import Array, is_finite
-from ..robot.model import Robot
+from ...arrays import Array, is_finite
+from ...robot.model import Robot
 
 HELD, STOPPED, UNSAFE, BEYOND = 'held', 'stopped safely', 'unsafe', 'beyond control'
 OUTCOMES = (HELD, STOPPED, UNSAFE, BEYOND)

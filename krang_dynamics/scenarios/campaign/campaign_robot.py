@@ -5,15 +5,15 @@ from math import exp, inf
 
 import numpy as np
 
-from ..arrays import Array
-from ..control.drivers import Drivers
-from ..robot.model import Robot
-from ..robot.payload import Payload
-from ..robot.urdf import Urdf
-from ..robot.urdf_editing import UrdfDocument
-from ..simulation.faults import Faults, Measurement, SensorModel
-from ..simulation.pinocchio_plant import PinocchioPlant
-from ..simulation.simulated_robot import Wall
+from ...arrays import Array
+from ...control.drivers import Drivers
+from ...robot.model import Robot
+from ...robot.payload import Payload
+from ...robot.urdf import Urdf
+from ...robot.urdf_editing import UrdfDocument
+from ...simulation.faults import Faults, Measurement, SensorModel
+from ...simulation.pinocchio_plant import PinocchioPlant
+from ...simulation.simulated_robot import Wall
 from .campaign_plan import Conditions, any_pose
 
 STEP = 4e-3  # longest step of the plant, ...

@@ -10,13 +10,13 @@ from zlib import crc32
 import numpy as np
 import yaml
 
-from ..arrays import Array
-from ..control.drivers import drivers_of
-from ..control.guard import GuardSettings
-from ..control.settings import Settings
-from ..errors import ConfigError, KrangError, suggestion
-from ..robot.model import Robot
-from ..simulation.simulated_robot import default_terms
+from ...arrays import Array
+from ...control.drivers import drivers_of
+from ...control.guard import GuardSettings
+from ...control.settings import Settings
+from ...errors import ConfigError, KrangError, suggestion
+from ...robot.model import Robot
+from ...simulation.simulated_robot import default_terms
 
 SINGLE = 0.6  # share of the runs with one disturbance; the others have several
 MOST = 4  # disturbances in one run

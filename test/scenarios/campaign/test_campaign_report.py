@@ -6,9 +6,9 @@ from math import isnan, nan
 import pytest
 from harness import robot_named
 
-from krang_dynamics.scenarios.campaign_loop import RunResult
-from krang_dynamics.scenarios.campaign_plan import DISTURBANCES, load_plan
-from krang_dynamics.scenarios.campaign_report import Campaign
+from krang_dynamics.scenarios.campaign.campaign_loop import RunResult
+from krang_dynamics.scenarios.campaign.campaign_plan import DISTURBANCES, load_plan
+from krang_dynamics.scenarios.campaign.campaign_report import Campaign
 
 pytest.importorskip('matplotlib')
 

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import numpy as np
 
-from ..bags.io.html_page import new_figure
-from ..bags.io.joint_state_codec import TYPE, JointStateWriter
-from ..bags.io.writer import BagWriter
-from ..errors import KrangError
-from ..robot.model import Robot
+from ...bags.io.html_page import new_figure
+from ...bags.io.joint_state_codec import TYPE, JointStateWriter
+from ...bags.io.writer import BagWriter
+from ...errors import KrangError
+from ...robot.model import Robot
 from .campaign_loop import EPOCH, RunResult, Trace, run_once
 from .campaign_plan import Plan
 

@@ -5,7 +5,7 @@ from harness import robot_named
 
 import krang_dynamics as kd
 from krang_dynamics.errors import KrangError
-from krang_dynamics.scenarios.campaign_plan import NAMES, load_plan
+from krang_dynamics.scenarios.campaign.campaign_plan import NAMES, load_plan
 
 
 @pytest.mark.parametrize('name', kd.robots())

@@ -14,10 +14,10 @@ pytest.importorskip('distributed')
 
 from distributed import LocalCluster
 
-from krang_dynamics.scenarios import campaign_run
-from krang_dynamics.scenarios.campaign_loop import run_once
-from krang_dynamics.scenarios.campaign_plan import load_plan
-from krang_dynamics.scenarios.campaign_run import run_campaign
+from krang_dynamics.scenarios.campaign import campaign_run
+from krang_dynamics.scenarios.campaign.campaign_loop import run_once
+from krang_dynamics.scenarios.campaign.campaign_plan import load_plan
+from krang_dynamics.scenarios.campaign.campaign_run import run_campaign
 
 pytestmark = [pytest.mark.processes, pytest.mark.filterwarnings('ignore')]
 SEEDS = range(6)
