@@ -5,7 +5,7 @@ from typing import Protocol
 
 import numpy as np
 
-from ...arrays import Array, Integers, array, joint_vector
+from ...arrays import Array, Integers, array, joint_vector, short_way
 from ...errors import InputError
 from ...robot.model import Robot
 from ...safety.limits import Limits
@@ -203,6 +203,9 @@ class Reference:
                 f'start is {late:.6g} s ago and the trajectory lasts {x.duration:.6g} s: it is over; '
                 'set start to 0 or to a later time'
             )
+        # A continuous joint takes the reference to the turn at which the trajectory begins.
+        first_q, continuous = x.points.positions[0], self.robot.continuous[x.columns]
+        present[0] = first_q + short_way(present[0] - first_q, continuous)
         joins = late > 0 and late >= x.points.times[0]  # after its first point
         q_start = present[0] if x.leads_in else x.points.positions[0]
         try:
@@ -241,6 +244,8 @@ class Reference:
         """A motion within the stream's limits to a goal, to a velocity, or to rest."""
         present, speed = self._at(now, columns.tolist()), np.minimum(self.stream.velocity, self.bounds.speed)
         limits = (speed, self.stream.acceleration, self.stream.jerk)
+        if goal is not None:
+            goal = present[0] + short_way(goal - present[0], self.robot.continuous[columns])
         motion = StreamedMotion(
             present[:3],
             StreamLimits(*(limit[columns] for limit in limits)),
@@ -293,7 +298,8 @@ class Reference:
         )
 
     def _check_start(self, x: PreparedTrajectory, start: Array, q: Array) -> None:
-        if found := first(~(np.abs(start - q) <= self.start_tolerance)):
+        away = np.abs(short_way(start - q, self.robot.continuous[x.columns]))
+        if found := first(~(away <= self.start_tolerance)):
             (joint,) = found
             raise InputError(
                 f'joint {x.points.joint_names[joint]!r}: the reference would start at {start[joint]:.6g}, '

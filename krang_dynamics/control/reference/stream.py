@@ -62,7 +62,11 @@ class StreamedMotion:
     ) -> None:
         n = len(effort)
         request = InputParameter(n)
-        request.current_position, request.current_velocity, request.current_acceleration = start.tolist()
+        # With more acceleration than the limits allow, the joint would first become much faster.
+        p, v, a = start
+        a = np.clip(a, -limits.acceleration, limits.acceleration)
+        request.current_position, request.current_velocity = p.tolist(), v.tolist()
+        request.current_acceleration = a.tolist()
         request.max_velocity = limits.velocity.tolist()
         request.control_interface = ControlInterface.Velocity
         request.synchronization = Synchronization.No

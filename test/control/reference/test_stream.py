@@ -70,3 +70,11 @@ def test_by_default_the_speed_of_the_urdf_is_reached_in_half_a_second():
     np.testing.assert_allclose(default.jerk, 40 * arm.velocity_limits)
     pendubot = StreamLimits.of(robot_named('pendubot'))
     assert np.isfinite(pendubot.velocity).all()
+
+
+def test_a_stop_out_of_a_strong_acceleration_hardly_adds_speed():
+    """With the jerk limit of the stream alone, 20 rad/s2 would add 5 rad/s first."""
+    start = np.array([[0.0], [1.0], [20.0]])
+    motion = StreamedMotion(start, limits(1.0, 2.0, 40.0), FREE, np.zeros(1))
+    _, path = sampled(motion, motion.end)
+    assert path[:, 1].max() <= 1.05 + 1e-9

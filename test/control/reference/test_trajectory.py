@@ -742,3 +742,21 @@ def test_memory_does_not_grow():
     after = used_after(2000)
     tracemalloc.stop()
     assert after - before < 40_000  # one number kept per trajectory would be 48,000 bytes
+
+
+# -- continuous joints -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(('times', 'end'), [([0.0], 3.3), ([2.0], -2.983), ([0.0, 2.0], -2.983)])
+def test_a_continuous_joint_goes_the_short_way_round(times, end):
+    """From 3.1 rad to -2.983 rad, which is 3.3 rad: a set-point, a goal, and a trajectory."""
+    reference = Reference(PENDUBOT)
+    q = np.array([0.0, 3.1])
+    reference.hold(q)
+    away = np.array([[0.0], [-2.983]])[-len(times) :]
+    away[0] = 3.1 - 2 * np.pi if len(times) > 1 else -2.983
+    reference.accept(JointTrajectory(('pendulum',), times, away), 10.0, q)
+    path = np.array([snapshot(reference, 10.0 + t)[:2, 1] for t in np.linspace(0, 0.49, 50)])
+    assert (path[:, 1] >= -1e-9).all()  # forwards all the way
+    if times != [0.0]:
+        assert snapshot(reference, 20.0)[0, 1] == pytest.approx(end)
