@@ -40,14 +40,19 @@ class Dynamics:
     def _far_points(self) -> tuple[Indices, Array]:
         """Points that show how fast a robot moves, by joint and in its frame [m].
 
-        Origins of all frames, and the far ends of uniform links: twice as far as the centres of mass.
+        Origins of all frames, corners of boxes around the shapes, and the far ends of uniform links, twice
+        as far as the centres of mass.
         """
-        model = self._model
+        model, links = self._model, self.robot.urdf.links
         frames = [model.frames[i] for i in self._frames.values()]
         bodies = range(1, model.njoints)
         joints = [frame.parentJoint for frame in frames] + list(bodies)
         points = [frame.placement.translation for frame in frames]
         points += [2 * model.inertias[i].lever if model.inertias[i].mass > 0 else np.zeros(3) for i in bodies]
+        for name, frame in zip(self._frames, frames, strict=True):
+            corners = [frame.placement.act(corner) for corner in links[name].corners]
+            joints += [frame.parentJoint] * len(corners)
+            points += corners
         return np.array(joints, dtype=np.intp), np.array(points)
 
     def set_gravity(self, gravity: Array) -> None:

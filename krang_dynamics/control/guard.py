@@ -13,6 +13,7 @@ from ..robot.payload import Payload
 from ..safety.joint_buffer import JointSamples
 from ..safety.modes import Fault, Mode
 from ..safety.safety_stage import SafetyStage
+from ..safety.stop_policies import STILL
 from .builder import drivers_of, gravity_of, limits_of, model_change, payloads_of, stop_of, with_payloads
 from .command_check import Command, CommandCheck
 from .node_state import NodeState
@@ -105,6 +106,7 @@ class Guard:
         self.limits = limits_of(settings, robot, self.drivers.joints)
         self.state = RobotState.of(settings, robot, self.drivers)
         self._buffer = self.state.buffer
+        self._commanded = np.isin(robot.joint_names, self.drivers.joints).astype(float)
         self.safety = self._new_safety()
         self._check = CommandCheck(robot, self.drivers, self.limits)
         self._bounds = BoundsCheck(robot, self.limits, TRAVEL)
@@ -124,8 +126,8 @@ class Guard:
 
     def _new_safety(self) -> SafetyStage:
         """The stage of the guard's own commands; disabled while it relays."""
-        commanded = np.isin(self.robot.joint_names, self.drivers.joints).astype(float)
-        return SafetyStage(self.robot, self.limits, stop_of(self.settings, self.robot), 0.0, commanded)
+        stop = stop_of(self.settings, self.robot)
+        return SafetyStage(self.robot, self.limits, stop, 0.0, self._commanded)
 
     @property
     def mode(self) -> Mode:
@@ -272,15 +274,21 @@ class Guard:
         self.safety.trip(now, fault)
 
     def _take_over(self, now: float) -> None:
-        """The safety stage continues from the torque of the last relayed command, unless that was zero."""
+        """The safety stage continues from the torque of the last relayed command.
+
+        A robot at rest without torque has been released, and stays so.
+        """
         relayed, self._relayed = self._relayed, None
-        if relayed is None or not relayed.any():  # a robot that was released stays released
+        if relayed is None or not (relayed.any() or self._is_moving()):
             return
         torque, limits = self.drivers.torque(relayed, self._buffer.v), self.safety.limits
         # A limit that is below this torque is reached at the stop rate, not in a jump.
         effort, limits.effort = limits.effort, np.maximum(limits.effort, np.abs(torque))
         self.safety.enable(now, torque)
         limits.effort = effort
+
+    def _is_moving(self) -> bool:
+        return bool((self._commanded * np.abs(self._buffer.v) > STILL).any())
 
     def _late(self, now: float) -> str | None:
         """A fault if the last step was too long ago."""

@@ -28,6 +28,7 @@ NOISE = 0.025  # error of a position against the integral of the velocity, with 
 SENSOR_NOISE = 0.05  # the same for joints that an IMU or odometry measures [rad, m]
 JITTER = 0.02  # of arrivals, where states have no stamps [s]
 SPEED_NOISE = 1.0  # noise of a measured velocity [rad/s, m/s]
+DRIFT_TIME = 0.2  # over which the error of positions is summed [s]; it may be twice that of one step
 SMOOTHING = 0.1  # time constant of the measured age of the states [s]
 PATIENCE = 0.5  # states that are too old for the gains for longer than this are a fault [s]
 EFFORT_SHARE = 0.1  # of limits.effort by which a measured effort may differ from the range 0 .. Q
@@ -160,12 +161,14 @@ class RobotState:
         """What a stop can use of the state that the dynamics were updated with, within these limits."""
         return StopState(
             self.gravity(),
+            self.buffer.q,
             self.buffer.v,
             self.dynamics.A,
             self._driven,
             self.buffer.state_rate.hertz,
             limits.effort,
             limits.stop_rate,
+            self.dynamics.robot.continuous,
             self.dynamics,
         )
 
@@ -182,20 +185,22 @@ def rate_problem(buffer: JointBuffer, lowest: float, is_running: bool = False) -
 
 
 class JumpCheck:
-    """Positions against velocity and time, joint by joint (P18)."""
+    """Positions against velocity and time, joint by joint (P18): in one step, and over DRIFT_TIME."""
 
     def __init__(self, robot: Robot) -> None:
         self._robot = robot
         encoders = [robot.config.joints[name].state == 'joint_states' for name in robot.joint_names]
         self._noise = np.where(encoders, NOISE, SENSOR_NOISE)
-        self._last: tuple[Array, Array, Array] | None = None  # q, v and time of each joint
+        self._zero = np.zeros(robot.nv)
+        self.reset()
 
     def reset(self) -> None:
         """Compare the next state with nothing."""
-        self._last = None
+        self._last: tuple[Array, Array, Array] | None = None  # q, v and time of each joint
+        self._drift = self._fastest = self._zero  # error [rad, m] and speed over DRIFT_TIME
 
     def check(self, buffer: JointBuffer, longest: float) -> str | None:
-        """The first joint that moved farther since the last call than its velocities allow.
+        """The first joint that moved farther since the last call, or over time, than its velocities allow.
 
         Where more than `longest` [s] has passed, or time has gone back, nothing is compared.
         """
@@ -204,24 +209,44 @@ class JumpCheck:
         if last is None:
             return None
         dt = times - last[2]
-        # If the error of all joints together is small, no joint has jumped.
-        if norm(q - last[0] - 0.5 * (v + last[1]) * dt) <= NOISE:
+        # If the errors of all joints together are small, no joint has jumped or drifted.
+        error = q - last[0] - 0.5 * (v + last[1]) * dt
+        drift = (1.0 - dt / DRIFT_TIME) * self._drift + error
+        if norm(error) <= NOISE and norm(drift) <= 2 * NOISE:
+            self._drift, self._fastest = drift, self._zero
             return None
         known = (dt >= 0) & (dt <= longest)
         dt = np.where(known, dt, 0.0)
         moved = short_way(q - last[0], self._robot.continuous)
         expected = 0.5 * (v + last[1]) * dt
-        fastest = np.maximum(np.abs(v), np.abs(last[1]))
-        tolerance = self._noise + dt * (np.abs(v - last[1]) + 0.5 * fastest + SPEED_NOISE)
-        if not buffer.is_stamped:
-            tolerance += JITTER * fastest
-        jumped = known & ~(np.abs(moved - expected) <= tolerance)
-        if not any_true(jumped):
+        error = moved - expected
+        kept = np.maximum(1.0 - dt / DRIFT_TIME, 0.0)
+        self._drift = np.where(known, kept * self._drift + error, 0.0)
+        self._fastest = np.maximum(kept * self._fastest, np.abs(v))
+        return self._problem(buffer, known, dt, moved, expected, np.abs(v - last[1]))
+
+    def _problem(
+        self, buffer: JointBuffer, known: Mask, dt: Array, moved: Array, expected: Array, change: Array
+    ) -> str | None:
+        """Errors against tolerances; `change` is that of the velocities [rad/s]."""
+        fastest = np.abs(buffer.v) + change
+        jitter = 0.0 if buffer.is_stamped else JITTER * fastest
+        jump = self._noise + dt * (change + 0.5 * fastest + SPEED_NOISE) + jitter
+        jumped = known & ~(np.abs(moved - expected) <= jump)
+        drift = 2 * self._noise + 0.5 * DRIFT_TIME * self._fastest + jitter  # velocities may be filtered
+        drifted = known & ~(np.abs(self._drift) <= drift)
+        if not any_true(jumped | drifted):
             return None
-        i = int(np.argmax(jumped))
+        i = int(np.argmax(jumped | drifted))
+        name = self._robot.joint_names[i]
+        if jumped[i]:
+            return (
+                f'joint {name!r} jumped by {moved[i]:.4g} rad in {dt[i]:.4g} s; '
+                f'its velocity gives {expected[i]:.4g} rad'
+            )
         return (
-            f'joint {self._robot.joint_names[i]!r} jumped by {moved[i]:.4g} rad in {dt[i]:.4g} s; '
-            f'its velocity gives {expected[i]:.4g} rad'
+            f'joint {name!r} moved {self._drift[i]:.4g} rad farther within {DRIFT_TIME:g} s '
+            'than its velocity gives'
         )
 
 

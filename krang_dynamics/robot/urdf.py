@@ -2,7 +2,9 @@
 
 import math
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
@@ -14,6 +16,7 @@ from ..errors import UrdfError, suggestion
 
 MOVING = ('revolute', 'continuous', 'prismatic')
 INERTIA_KEYS = ('ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz')
+CORNERS = np.array(list(product((-1.0, 1.0), repeat=3)))
 RESERVED = 'universe'  # Pinocchio's own name for the world
 
 
@@ -25,6 +28,7 @@ class Link:
     mass: float
     com: Array
     inertia: Array
+    corners: Array  # (k, 3) of boxes around its boxes, cylinders and spheres [m]
 
 
 @dataclass(frozen=True)
@@ -181,9 +185,9 @@ class Urdf:
         return direction if abs(length - 1) < 1e-15 else direction / largest / (length / largest)
 
     def _read_link(self, element: Element, name: str) -> Link:
-        inertial = element.find('inertial')
+        inertial, corners = element.find('inertial'), self._corners(element)
         if inertial is None:
-            return Link(name, 0.0, np.zeros(3), np.zeros((3, 3)))
+            return Link(name, 0.0, np.zeros(3), np.zeros((3, 3)), corners)
         where = f'link {name!r}'
         mass_element, inertia_element = inertial.find('mass'), inertial.find('inertia')
         if mass_element is None or inertia_element is None:
@@ -197,7 +201,28 @@ class Urdf:
         com, rpy = self._pose(inertial, f'{where}: inertial')
         turn = _rotation(*rpy)
         inertia = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-        return Link(name, mass, com, turn @ inertia @ turn.T)
+        return Link(name, mass, com, turn @ inertia @ turn.T, corners)
+
+    def _corners(self, link: Element) -> Array:
+        """Corners of boxes around the shapes of a link, in its axes [m]; meshes are not read."""
+        found = [np.zeros((0, 3))]
+        for shape in (*link.iterfind('visual'), *link.iterfind('collision')):
+            with suppress(UrdfError):  # a wrong shape does not matter to the dynamics
+                half = self._half_size(shape)
+                xyz, rpy = self._pose(shape, 'shape')
+                found.append(CORNERS * half @ _rotation(*rpy).T + xyz)
+        return np.vstack(found)
+
+    def _half_size(self, shape: Element) -> Array:
+        """Half the edges of the box around a shape [m]; UrdfError for one without a size of its own."""
+        if (box := shape.find('geometry/box')) is not None:
+            return self._numbers(box.get('size', ''), 3, 'box size') / 2
+        if (cylinder := shape.find('geometry/cylinder')) is not None:
+            radius = self._attribute(cylinder, 'radius', None, 'cylinder')
+            return np.array([radius, radius, self._attribute(cylinder, 'length', None, 'cylinder') / 2])
+        if (sphere := shape.find('geometry/sphere')) is not None:
+            return np.full(3, self._attribute(sphere, 'radius', None, 'sphere'))
+        raise self._error('a shape has no size')
 
     def _read_joint(self, element: Element, name: str) -> Joint:
         where = f'joint {name!r}'

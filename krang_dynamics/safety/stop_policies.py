@@ -6,7 +6,7 @@ from typing import ClassVar, Protocol, TypeVar
 
 import numpy as np
 
-from ..arrays import Array, Mask
+from ..arrays import Array, Mask, short_way
 from ..errors import UnknownNameError
 from ..robot.config import StopConfig
 from .limits import HIGHEST_SPEED
@@ -27,6 +27,9 @@ LEARNING = 10.0  # rate at which support takes over the damping torque of a robo
 STILL = 0.01  # below this speed a joint is at rest [rad/s]
 REST = 1.0  # time for which all joints must be at rest before the robot is released [s]
 FILTER = 0.01  # time constants of the measured velocities: for damping, ... [s]
+SLACK = 0.01  # error of a position against the integral of the velocity that is noise [rad]
+JUMP = 0.1  # a larger error is no motion [rad]
+GAP = 0.1  # longest time over which a velocity is integrated [s]
 SMOOTHING = 0.1  # ... to find joints that are carried, ... [s]
 RESTING = 1.0  # ... and to find rest, in spite of the noise of encoders [s]
 CARRIED = 3.0  # a joint is carried if it sinks this many times slower than damping alone would allow
@@ -51,12 +54,14 @@ class StopState:
     """What a stop can use of the present state."""
 
     gravity: Array  # Q [N m]
+    q: Array  # [rad]
     v: Array  # [rad/s]
     A: Array  # mass matrix [kg m2]
     driven: Array  # 1 for joints that get torque, 0 for others
     hertz: float  # measured rate of the states, 0 until it is known [Hz]
     effort: Array  # largest torque [N m]
     rate: Array  # largest rate of torque [N m/s]
+    continuous: Mask  # joints whose position may jump by a turn
     model: GravityModel
 
     def fastest_decay(self, gap: float) -> float:
@@ -172,6 +177,7 @@ class SupportingStop(StopPolicy):
         self._measured: Array | None = None  # velocities of the newest state, ...
         self._state_at = begin  # ... when it was first used [s] ...
         self._v = np.zeros_like(torque)  # ... and the filtered velocities [rad/s]
+        self._q = np.zeros_like(torque)  # integral of the velocities, near the measured positions [rad]
         self._now = begin
 
     def torque(self, now: float, state: StopState | None) -> Array:
@@ -183,18 +189,32 @@ class SupportingStop(StopPolicy):
             # If states return before that, a robot that still moves is braked again.
             self.finished = self._blind >= self.config.blind_time and self._support == 0.0
             return self._support * self._gravity
-        self._filter(now, state.v)
+        self._filter(now, state)
         self._blind = 0.0
         self._gravity = state.gravity
         return self._with_state(elapsed, replace(state, v=self._v))
 
-    def _filter(self, now: float, v: Array) -> None:
+    def _filter(self, now: float, state: StopState) -> None:
         """Filter the velocities of a new state [rad/s]; a state that is used again changes nothing."""
-        if v is self._measured:
+        if state.v is self._measured:
             return
-        share = 1.0 if self._measured is None else min(1.0, max(0.0, now - self._state_at) / FILTER)
-        self._v = self._v + share * (np.clip(v, -HIGHEST_SPEED, HIGHEST_SPEED) - self._v)
-        self._measured, self._state_at = v, now
+        elapsed = max(0.0, now - self._state_at)
+        v = np.clip(state.v, -HIGHEST_SPEED, HIGHEST_SPEED)
+        share = 1.0 if self._measured is None else min(1.0, elapsed / FILTER)
+        self._v = self._v + share * (self._corrected(v, state, elapsed) - self._v)
+        self._measured, self._state_at = state.v, now
+
+    def _corrected(self, v: Array, state: StopState, elapsed: float) -> Array:
+        """Velocities [rad/s] with what the positions show in addition: a velocity that reads 0 cannot brake.
+
+        Errors up to SLACK are noise. After a gap or a jump the positions are followed anew.
+        """
+        predicted = self._q + elapsed * v
+        error = short_way(state.q - predicted, state.continuous)
+        is_new = np.abs(error) > JUMP if self._measured is not None and elapsed <= GAP else True
+        missed = np.where(is_new, 0.0, error - np.clip(error, -SLACK, SLACK)) / max(elapsed, FILTER)
+        self._q = np.where(is_new, state.q, predicted + elapsed * missed)
+        return v + missed
 
     @abstractmethod
     def _with_state(self, elapsed: float, state: StopState) -> Array:
@@ -226,6 +246,7 @@ class Hold(SupportingStop):
     is_lasting = True
 
     def _with_state(self, elapsed: float, state: StopState) -> Array:
+        self._support = min(1.0, self._support + elapsed / RISE)  # after a time without states
         decay = state.fastest_decay(self._gap)
         return state.within_effort(self._support * state.gravity + state.damping(decay))
 
@@ -330,6 +351,6 @@ class Fade(StopPolicy):
         self._torque = torque
 
     def torque(self, now: float, state: StopState | None) -> Array:
-        share = max(0.0, 1.0 - (now - self.begin) / self.config.time)
+        share = min(1.0, max(0.0, 1.0 - (now - self.begin) / self.config.time))
         self.finished = share == 0.0
         return share * self._torque

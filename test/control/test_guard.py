@@ -541,6 +541,16 @@ def test_silence_after_zero_torque_is_a_controller_that_has_stopped():
     assert line.begin([70.0, 0.0]).relayed  # which begins anew
 
 
+def test_a_moving_robot_is_braked_though_its_last_torque_was_zero():
+    """As that of drivers that compensate gravity themselves."""
+    line = Line(hardware_compensates_gravity=True).relaying([0.0, 0.0])
+    line.v = np.array([1.0, 0.0])
+    for _ in range(5):
+        line.step([0.0, 0.0])
+    line.step([0.0, 0.0], emergency_stop=True)
+    assert line.step().command[0] < 0
+
+
 @pytest.mark.parametrize('trouble', [{'other_publisher': True}, {'stop': True}])
 def test_a_released_arm_gets_no_torque_again(trouble):
     line = Line().relaying([0.0, 0.0])

@@ -248,6 +248,30 @@ def test_p18_a_position_that_contradicts_its_velocity_is_a_fault(jump, velocity)
     assert "'joint_2' jumped" in loop.outputs.fault.reason
 
 
+@pytest.mark.parametrize('hertz', [1000, 250, 50])
+def test_p18_a_joint_that_moves_while_its_velocity_reads_zero_is_a_fault(hertz):
+    """Each step is within the noise; a stop with this velocity would not brake."""
+    loop = Harness().start()
+    for _ in range(round(0.3 * hertz)):
+        loop.q = loop.q + np.array([0.0, 0.6 / hertz])
+        loop.step(dt=1 / hertz)
+    assert loop.fault == 'state'
+    assert "'joint_2' moved" in loop.outputs.fault.reason
+
+
+@pytest.mark.parametrize('lag', [0.01, 0.05])
+def test_p18_a_velocity_that_lags_behind_is_no_drift(lag):
+    """Drivers filter their velocities."""
+    loop = Harness(limits_velocity=8.0).start()
+    begin, dt = loop.q.copy(), 2e-3
+    for k in range(1000):
+        t, w = k * dt, 2 * np.pi
+        loop.q = begin + np.array([0.5, 0.5]) * (1 - np.cos(w * t))
+        loop.v = np.full(2, 0.5 * w * np.sin(w * (t - lag)))
+        loop.step(dt=dt)
+    assert loop.fault is None
+
+
 def test_p18_without_velocities_jumps_are_not_detected():
     loop = Harness(missing_velocity='zero').start()
     loop.q = loop.q + np.array([0.0, 0.1])

@@ -21,6 +21,7 @@ TOLERANCE = 1.05  # times the first speed, where the robot moves when the stop b
 LONGEST = 120.0  # s, of a stop
 AFTER = 3.0  # s, for which a robot is watched after its release
 STEP = 2e-3  # s, of the plant
+BRAKED = 0.5  # s, in which a fast robot is slowed down
 NEVER = (np.inf, 0.0)
 GAP = 0.13  # s, longer than the states may be old
 LIGHT_WRIST = rod_robot([(0.4, 4.0, 60.0), (0.2, 0.5, 12.0)])
@@ -91,17 +92,30 @@ class Stop:
 
     first: float  # speed at its beginning [m/s]
     fastest: float  # until AFTER its end [m/s]
+    later: float  # the same from BRAKED on
     duration: float | None  # None: not at rest after LONGEST [s]
 
 
 def stop(
-    robot, q, v, rate, mass=1.0, friction=False, delay=0.0, gaps=(), noise=0.0, body=None, set_back=NEVER
+    robot,
+    q,
+    v,
+    rate,
+    mass=1.0,
+    friction=False,
+    delay=0.0,
+    gaps=(),
+    noise=0.0,
+    body=None,
+    set_back=NEVER,
+    velocity=1.0,
 ):
     """Hold a robot, then stop it; states at `rate` [Hz], commands late by `delay` [s].
 
     No state arrives for GAP after each of the times `gaps` [s]; `noise` [rad/s] is that of the velocities;
     `body` is the robot that moves, where it is not the one that the controller knows; `set_back` has the
-    time [s] at which the clock of all stamps is set back, and by how much [s].
+    time [s] at which the clock of all stamps is set back, and by how much [s]; velocities read `velocity`
+    times the true ones.
     """
     random = np.random.default_rng(1)
     settings = Settings(terms=('gravity',), ramp_time=0.0, limits_velocity=50.0, stop_policy='lower')
@@ -112,7 +126,7 @@ def stop(
     effort = robot.gravity_torque(q) * commanded
 
     def step(**requests):
-        measured = plant.v + noise * random.normal(size=robot.nv)
+        measured = velocity * plant.v + noise * random.normal(size=robot.nv)
         clock = time - (set_back[1] if time - begin > set_back[0] else 0.0)
         sample = JointSamples(robot.joint_names, plant.q, measured, effort, clock, time)
         is_lost = any(0 < time - begin - gap < GAP for gap in gaps)
@@ -125,6 +139,7 @@ def stop(
     outputs = step(enable=True)
     assert outputs.mode in (Mode.RAMPING, Mode.ACTIVE), outputs
     first = fastest = plant.speed()
+    later = 0.0
     late, held, ended = [], effort, None
     while time < begin + LONGEST and (ended is None or time < ended + AFTER):
         time += period
@@ -139,7 +154,8 @@ def stop(
                 held = late.pop(0)[1]
             plant.step(held, period / parts)
             fastest = max(fastest, plant.speed())
-    return Stop(first, fastest, None if ended is None else ended - begin)
+            later = max(later, plant.speed() if time > begin + BRAKED else 0.0)
+    return Stop(first, fastest, later, None if ended is None else ended - begin)
 
 
 def cases(name, count, seed):
@@ -224,6 +240,15 @@ def test_a_link_without_a_frame_at_its_end_does_not_fall():
     assert found.duration is not None
 
 
+def test_the_end_of_a_shape_without_mass_does_not_fall():
+    """A heavy hub with a long light pole: no frame and no centre of mass shows how fast its end is."""
+    pole = '<collision><origin xyz="0 0 0.75"/><geometry><box size="0.02 0.02 1.5"/></geometry></collision>'
+    hub = rod_robot([(0.2, 20.0, 60.0)]).replace('</inertial></link>', f'</inertial>{pole}</link>')
+    found = stop(kd.load_robot(hub), np.array([0.5]), np.zeros(1), rate=100)
+    assert found.fastest * 1.5 / 0.1 <= FASTEST  # the plant measures the centre of mass, at 0.1 m
+    assert found.duration is not None
+
+
 def test_an_arm_on_a_lift_is_released_where_friction_carries_it():
     """Relative to a lift that would fall, the arm does not sink: the lift must be known to stand."""
     found = stop(kd.load_robot(LIFT), np.array([0.1, 0.3]), np.zeros(2), rate=60, friction=True)
@@ -251,6 +276,22 @@ def test_motors_at_their_limits_brake_the_robot_and_never_accelerate_it(rods, q,
     """With each torque cut to its limit by itself, the hand went from 0.8 to 3.6 m/s."""
     found = stop(kd.load_robot(rod_robot(rods)), np.array(q), np.array(v), rate=rate, delay=delay)
     assert found.fastest <= TOLERANCE * found.first
+
+
+@pytest.mark.parametrize(('rate', 'delay'), [(100, 0.0), (500, 0.01)])
+def test_a_fast_robot_is_braked_and_does_not_run_back(rate, delay):
+    """It ran back at up to 11 m/s while its motion counted as the fall of an unknown load."""
+    found = stop(robot_named('planar_2r'), np.array([0.6, 0.8]), np.array([1.5, 0.0]), rate=rate, delay=delay)
+    assert found.first > 2.0
+    assert found.fastest <= TOLERANCE * found.first
+    assert found.later <= FASTEST
+
+
+@pytest.mark.parametrize('rate', [50, 100, 1000])
+def test_velocities_that_read_zero_do_not_drop_the_arm(rate):
+    found = stop(robot_named('planar_2r'), np.array([0.6, 0.8]), np.zeros(2), rate=rate, velocity=0.0)
+    assert found.fastest <= FASTEST
+    assert found.duration is not None
 
 
 def test_noisy_velocities_do_not_prevent_rest():

@@ -238,6 +238,23 @@ def test_an_unknown_policy_is_refused_with_the_valid_names():
         stop_policy('lowr')
 
 
+def test_a_held_robot_is_held_again_after_a_time_without_states():
+    robot = robot_named('planar_2r')
+    state = stop_state([0.0, 0.0])
+    hold = STOP_POLICIES['hold'](robot.config.stop, 0.0, state.gravity)
+    hold.torque(0.0, state)
+    faded = hold.torque(0.3 * robot.config.stop.blind_time, None)
+    assert np.abs(faded).max() < 0.8 * np.abs(state.gravity).max()
+    for k in range(100):
+        torque = hold.torque(0.5 + 0.01 * k, state)
+    assert torque == pytest.approx(state.gravity)
+
+
+def test_a_clock_that_goes_back_does_not_enlarge_a_fading_torque():
+    fade = stop_policies.Fade(robot_named('planar_2r').config.stop, 10.0, np.array([20.0, 1.0]))
+    assert fade.torque(5.0, None).tolist() == [20.0, 1.0]
+
+
 def test_the_policy_of_a_robot_file_is_checked_when_a_controller_is_built():
     robot = kd.load_robot('planar_2r', stop={'policy': 'panic'})
     with pytest.raises(InputError, match="unknown stop policy 'panic'"):
@@ -258,7 +275,17 @@ def stop_state(v, effort=100.0, rate=1000.0):
     dynamics = Dynamics(robot)
     dynamics.update(robot.home, np.array(v))
     limits = np.full(2, effort), np.full(2, rate)
-    return StopState(dynamics.gravity, np.array(v), dynamics.A, np.ones(2), 1000.0, *limits, dynamics)
+    return StopState(
+        dynamics.gravity,
+        robot.home,
+        np.array(v),
+        dynamics.A,
+        np.ones(2),
+        1000.0,
+        *limits,
+        robot.continuous,
+        dynamics,
+    )
 
 
 def test_a_joint_at_its_effort_limit_does_not_disturb_the_others():
@@ -281,7 +308,7 @@ def test_torque_within_effort_is_the_nearest_one_by_a_quadratic_program(n):
         root = random.normal(size=(n, n))
         A = root @ root.T + 0.01 * np.eye(n)
         torque, effort = 10 * random.normal(size=n), random.uniform(0.1, 5, n)
-        state = StopState(torque, torque, A, np.ones(n), 1000.0, effort, effort, None)
+        state = StopState(torque, torque, torque, A, np.ones(n), 1000.0, effort, effort, None, None)
         L = np.linalg.inv(np.linalg.cholesky(A))
         truth = lsq_linear(L, L @ torque, (-effort, effort), method='bvls', tol=1e-14)
         assert np.allclose(state.within_effort(torque), truth.x, atol=1e-6 * effort.max())
