@@ -140,7 +140,7 @@ class Monitor:
 
     def follow_samples(self, samples, clock, now):
         """By how much the stamps of any joint went on [s]; None without a new sample."""
-        before = dict(self.newest)
+        self.gone = {}  # by how much the stamp of each joint goes on [s]
         for s in samples:
             n = len(s.names)
             lengths = len(s.position) == n and len(s.velocity) in (0, n) and len(s.effort) in (0, n)
@@ -148,24 +148,27 @@ class Monitor:
             if lengths and stamp and len(set(s.names)) == n:
                 arrival = s.arrival if s.arrival <= now else now
                 for row, name in enumerate(s.names):
-                    self.follow(s, row, name, arrival)
+                    self.follow(s, row, name, arrival, clock)
                 self.follow_rate()
-        gone = [s.moment - before[k].moment if k in before else inf for k, s in self.newest.items()]
-        changed = [g for k, g in zip(self.newest, gone, strict=True) if self.newest[k] is not before.get(k)]
-        return max(changed) if changed else None
+        return max(self.gone.values(), default=None)
 
-    def follow(self, sample, row, name, arrival):
+    def follow(self, sample, row, name, arrival, clock):
         moment = sample.stamp if sample.stamp > 0 else arrival
         velocity = sample.velocity[row] if len(sample.velocity) else nan
         if self.values['missing_velocity'] == 'zero' and np.isnan(velocity):
             velocity = 0.0
         old = self.newest.get(name)
-        newer = name in self.any_stamp or old is None or moment > old.moment
+        newer, later = name in self.any_stamp or old is None, inf
+        if old is not None:
+            is_set_back = old.stamp > clock + self.settled.timeout  # the clock itself
+            later = sample.stamp - old.stamp if sample.stamp * old.stamp > 0 else arrival - old.arrival
+            newer = newer or is_set_back or later > 0
         if name in self.names and newer and isfinite(sample.position[row]) and isfinite(velocity):
             effort = sample.effort[row] if len(sample.effort) else nan
             q = sample.position[row]
             self.newest[name] = Sample(moment, arrival, sample.stamp, q, velocity, effort)
             self.any_stamp = self.any_stamp - {name}
+            self.gone[name] = self.gone.get(name, 0.0) + max(0.0, later)
         elif old is not None and moment == old.moment:
             self.is_waiting = True  # repeated: time may wait for the command
 

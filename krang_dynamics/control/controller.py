@@ -339,6 +339,7 @@ class TorqueController:
         for term in self.terms:
             term.reset()
         self._delay.reset()
+        self._jumps.reset()
         self._state_time = None
         return None
 

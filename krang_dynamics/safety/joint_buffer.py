@@ -211,7 +211,10 @@ class JointBuffer:
     def _take_whole(self, sample: JointSamples, rows: Rows) -> bool:
         """The fast path: all joints, all newer, all finite. False: use _take_parts."""
         time = sample.stamp if sample.stamp > 0 else sample.arrival
-        if self._whole is None or not time > self.newest or len(sample.velocity) == 0:
+        last = self._whole
+        if last is None or not time > self.newest or len(sample.velocity) == 0:
+            return False
+        if (last.stamp > 0) is not (sample.stamp > 0):  # times of two clocks
             return False
         n = len(self.q)
         state = np.empty(2 * n)

@@ -168,7 +168,7 @@ def only_in_length(malformed):
 NOTHING = lambda f: lambda *a: None  # noqa: E731
 MUTANTS = [
     ('P1:', CommandCheck, '_malformed', only_in_length),
-    ('P2', CommandCheck, 'check', NOTHING),
+    ('P[12]:', CommandCheck, 'check', NOTHING),
     ('P3', SafetyStage, '_elapsed', lambda f: lambda *a: 1.1 * f(*a)),
     ('P8', Guard, '_own_command', NOTHING),
     ('P11: it waits', Guard, '_check_silence', NOTHING),
