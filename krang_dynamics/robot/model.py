@@ -116,8 +116,12 @@ class Robot:
         tau = self.inverse_dynamics(q, v, a, friction)
         if self._rolling is None:
             return tau[self._driven]
-        columns = np.hstack([self._E, -self.constraint_jacobian(q).T])
-        return np.asarray(np.linalg.lstsq(columns, tau, rcond=None)[0][: self._E.shape[1]])
+        J, driven, passive = self.constraint_jacobian(q), self._driven, ~self._driven
+        try:  # the rows of the passive joints give lambda
+            return np.asarray(tau[driven] - np.linalg.solve(J[:, passive].T, tau[passive]) @ J[:, driven])
+        except np.linalg.LinAlgError:  # not as many constraints as passive joints, or dependent ones
+            columns = np.hstack([self._E, -J.T])
+            return np.asarray(np.linalg.lstsq(columns, tau, rcond=None)[0][: self._E.shape[1]])
 
     def actuation_matrix(self) -> Array:
         """E, which maps motor torques to generalised forces; [otbot] section 4."""
@@ -283,10 +287,10 @@ class Robot:
     def _q(self, q: Array) -> Array:
         """q, checked, in the order of Pinocchio's joints."""
         # The fast path of joint_vector(), without its calls.
-        if type(q) is np.ndarray and q.dtype is FLOAT64 and q.shape == self._shape and self._is_in_order:
+        if type(q) is np.ndarray and q.dtype is FLOAT64 and q.shape == self._shape:
             high = q.tobytes()[HIGH_BYTES]
             if 0x7F not in high and 0xFF not in high:
-                return q
+                return q if self._is_in_order else self.joint_map.position(q)
         return self.joint_map.position(self._vector('q', q))
 
     def _checked(self, q: Array, v: Array, a: Array) -> tuple[Array, Array, Array]:
@@ -295,13 +299,14 @@ class Robot:
             type(q) is type(v) is type(a) is np.ndarray
             and q.dtype is v.dtype is a.dtype is FLOAT64
             and q.shape == v.shape == a.shape == self._shape
-            and self._is_in_order
         ):
             high = (q.tobytes() + v.tobytes() + a.tobytes())[HIGH_BYTES]
             if 0x7F not in high and 0xFF not in high:
-                return q, v, a
+                return (q, v, a) if self._is_in_order else self._mapped(q, v, a)
+        return self._mapped(self._vector('q', q), self._vector('v', v), self._vector('a', a))
+
+    def _mapped(self, q: Array, v: Array, a: Array) -> tuple[Array, Array, Array]:
         joints = self.joint_map
-        q, v, a = self._vector('q', q), self._vector('v', v), self._vector('a', a)
         return joints.position(q), joints.velocity(v), joints.velocity(a)
 
     def _u(self, u: Array, what: str = 'u') -> Array:
