@@ -183,7 +183,7 @@ class JumpCheck:
         self._robot = robot
         encoders = [robot.config.joints[name].state == 'joint_states' for name in robot.joint_names]
         self._noise = np.where(encoders, NOISE, SENSOR_NOISE)
-        self._last: tuple[Array, Array, Array] | None = None  # q, v and time of each joint
+        self._last: tuple[Array, Array, Array | float] | None = None  # q, v and time of each joint
 
     def reset(self) -> None:
         """Compare the next state with nothing."""
@@ -200,8 +200,13 @@ class JumpCheck:
             return None
         dt = times - last[2]
         # If the error of all joints together is small, no joint has jumped.
-        if norm(q - last[0] - 0.5 * (v + last[1]) * dt) <= NOISE:
+        error = v + last[1]
+        error *= -0.5 * dt
+        error += q
+        error -= last[0]
+        if norm(error) <= NOISE:
             return None
+        dt = np.broadcast_to(dt, q.shape)
         known = (dt >= 0) & (dt <= longest)
         dt = np.where(known, dt, 0.0)
         moved = short_way(q - last[0], self._robot.continuous)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from .compiled import CompiledDynamics
 
 ALIGNED = pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
-LOCAL = pin.ReferenceFrame.LOCAL
+AXES = {'world': ALIGNED, 'local': pin.ReferenceFrame.LOCAL}  # of a Jacobian
 
 
 class Robot:
@@ -181,14 +181,18 @@ class Robot:
 
         In world axes, in the frame's own axes ('local'), or in the axes of another frame.
         """
-        index, q = self._frame(frame), self._q(q)
-        axes = LOCAL if reference == 'local' else ALIGNED
-        J = pin.computeFrameJacobian(self.model, self.data, q, index, axes)
+        axes = AXES.get(reference)
+        if axes is None:
+            turn = self.frame_pose(q, self._reference(reference))[:3, :3].T
+            J = self.jacobian(q, frame)
+            return np.vstack([turn @ J[:3], turn @ J[3:]])
+        try:
+            index = self._frame_ids[frame]
+        except (KeyError, TypeError):
+            raise UnknownNameError('frame', frame, self.frames) from None
+        J = pin.computeFrameJacobian(self.model, self.data, self._q(q), index, axes)
         if J.ndim == 1:  # Pinocchio returns a vector for a robot of one joint
             J = J[:, None]
-        if reference not in ('world', 'local'):
-            turn = self._rotation(q, self._reference(reference)).T
-            J = np.vstack([turn @ J[:3], turn @ J[3:]])
         return J if self._is_in_order else self.joint_map.columns(J)
 
     def frame_pose(self, q: Array, frame: str) -> Array:
@@ -319,16 +323,10 @@ class Robot:
         except (KeyError, TypeError):
             raise UnknownNameError('frame', name, self.frames) from None
 
-    def _reference(self, name: str) -> int:
-        if name in ('world', 'local'):
-            return 0
-        if name not in self._frame_ids:
-            raise UnknownNameError('reference', name, ('world', 'local', *self.frames))
-        return self._frame_ids[name]
-
-    def _rotation(self, q: Array, frame: int) -> Array:
-        pin.forwardKinematics(self.model, self.data, q)
-        return np.array(pin.updateFramePlacement(self.model, self.data, frame).rotation)
+    def _reference(self, name: str) -> str:
+        if name not in AXES and name not in self._frame_ids:
+            raise UnknownNameError('reference', name, (*AXES, *self.frames))
+        return name
 
     def _solve_motion(self, q: Array, v: Array, u: Array, friction: bool) -> tuple[Array, Array]:
         """Acceleration and multipliers; [otbot] section 6."""

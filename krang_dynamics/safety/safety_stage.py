@@ -185,7 +185,7 @@ class SafetyStage:
 
     def _checked(self, stop: StopState) -> StopState | None:
         """The state for a stop, kept for later; None where its dynamics are not finite."""
-        if not (is_finite(stop.gravity) and np.isfinite(stop.A).all()):
+        if not (is_finite(stop.gravity) and is_finite(stop.A)):
             return None
         self._last_stop = stop
         return stop

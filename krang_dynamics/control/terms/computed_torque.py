@@ -52,6 +52,7 @@ class ComputedTorque(Term):
         passive = [not robot.config.joints[name].driven for name in names]
         self._passive = np.flatnonzero(passive & ~self.followed)
         self._block = np.ix_(self._passive, self._passive)
+        self.needs_friction = bool(self._passive.size)
         self._is_complete = bool(self.followed.all())
         self._robot = robot
 
@@ -99,8 +100,8 @@ class ComputedTorque(Term):
         a = self.followed * a
         rows = self._passive
         if rows.size:
-            A, friction = state.dynamics.A, self._robot.friction.torque(state.v)
-            force = A[rows].dot(a) + state.dynamics.bias[rows] + friction[rows]
+            A = state.dynamics.A
+            force = A[rows].dot(a) + (state.dynamics.bias + state.friction)[rows]
             block = A[self._block]
             a[rows] = -(force / block[0] if rows.size == 1 else np.linalg.solve(block, force))
         return a
