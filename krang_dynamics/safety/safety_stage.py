@@ -10,6 +10,7 @@ from .modes import Fault, Mode
 from .output_limiter import OutputLimiter
 from .stop_policies import Fade, Lower, StopPolicy, StopState, Zero, stop_policy
 
+DRIVING = (Mode.RAMPING, Mode.ACTIVE)  # looked up once: members of an enum are slow to access
 LONGEST_STEP = 0.02  # largest time for which the rate limit allows a change at once [s]
 
 
@@ -105,7 +106,7 @@ class SafetyStage:
     @property
     def is_driving(self) -> bool:
         """Whether the terms reach the motors."""
-        return self.mode in (Mode.RAMPING, Mode.ACTIVE)
+        return self.mode in DRIVING
 
     @property
     def idle_reason(self) -> str:
@@ -172,10 +173,11 @@ class SafetyStage:
         return last + change / excess if excess > 1.0 else torque
 
     def _blend(self, now: float, torque: Array) -> Array:
+        if self.mode is Mode.ACTIVE:  # a ramp that has ended does not begin again when ramp_time changes
+            return torque
         share = 1.0 if self.ramp_time <= 0 else max(0.0, (now - self._since) / self.ramp_time)
         if share >= 1.0:
             self.mode = Mode.ACTIVE
-        if self.mode is Mode.ACTIVE:  # a ramp that has ended does not begin again when ramp_time changes
             return torque
         return (1.0 - share) * self._first + share * torque
 
