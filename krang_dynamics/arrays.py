@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Sequence
-from math import hypot
+from math import sqrt
 
 import numpy as np
 import numpy.typing as npt
@@ -57,8 +57,8 @@ def all_true(mask: Mask) -> bool:
 
 
 def norm(x: Array) -> float:
-    """Euclidean norm; no number of x is larger. NaN or infinite if a number is not finite."""
-    return hypot(*x.tolist())
+    """Euclidean norm; NaN or infinite if a number is not finite."""
+    return sqrt(x.dot(x))
 
 
 def joint_vector(what: str, value: object, names: Sequence[str], shape: tuple[int]) -> Array:
@@ -85,6 +85,6 @@ def _numbers(shape: tuple[int, ...]) -> str:
 
 def short_way(angle: Array, continuous: Mask) -> Array:
     """Angles of continuous joints within [-pi, pi) [rad], other coordinates unchanged."""
-    if not any_true(continuous):
+    if not any_true(continuous & (np.abs(angle) >= np.pi)):
         return angle
     return np.where(continuous, np.remainder(angle + np.pi, 2 * np.pi) - np.pi, angle)

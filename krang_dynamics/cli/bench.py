@@ -1,13 +1,13 @@
 """`krang bench`: the benchmarks of the folder bench/."""
 
 import argparse
-import importlib.util
 import json
 import os
 import platform
 import sys
 import time
 from collections.abc import Iterable, Iterator
+from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -117,12 +117,7 @@ def _module(name: str) -> ModuleType:
     folder = str(share() / 'bench')
     if folder not in sys.path:
         sys.path.insert(0, folder)
-    spec = importlib.util.spec_from_file_location(f'bench_{name}', Path(folder) / f'{name}.py')
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return import_module(name)  # by its own name, so that processes that it starts find it
 
 
 def _reported(rows: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:

@@ -48,9 +48,9 @@ class Drivers:
 
     def command(self, torque: Array, v: Array) -> Array:
         """Command in `unit` over `names` for torque [N m] and v [rad/s] over the robot's joints."""
-        command = torque[self._rows] * self._per_torque
+        command = torque.take(self._rows) * self._per_torque
         if self._per_speed is not None:
-            command += v[self._rows] * self._per_speed
+            command += v.take(self._rows) * self._per_speed
         return self._possible(command)
 
     def torque(self, command: Array, v: Array) -> Array:

@@ -196,7 +196,7 @@ class JumpCheck:
 
     def reset(self) -> None:
         """Compare the next state with nothing."""
-        self._last: tuple[Array, Array, Array] | None = None  # q, v and time of each joint
+        self._last: tuple[Array, Array, Array | float] | None = None  # q, v and time of each joint
         self._drift = self._fastest = self._zero  # error [rad, m] and speed over DRIFT_TIME
 
     def check(self, buffer: JointBuffer, longest: float) -> str | None:
@@ -210,11 +210,16 @@ class JumpCheck:
             return None
         dt = times - last[2]
         # If the errors of all joints together are small, no joint has jumped or drifted.
-        error = q - last[0] - 0.5 * (v + last[1]) * dt
-        drift = (1.0 - dt / DRIFT_TIME) * self._drift + error
+        error = v + last[1]
+        error *= -0.5 * dt
+        error += q
+        error -= last[0]
+        drift = (1.0 - dt / DRIFT_TIME) * self._drift
+        drift += error
         if norm(error) <= NOISE and norm(drift) <= 2 * NOISE:
             self._drift, self._fastest = drift, self._zero
             return None
+        dt = np.broadcast_to(dt, q.shape)
         known = (dt >= 0) & (dt <= longest)
         dt = np.where(known, dt, 0.0)
         moved = short_way(q - last[0], self._robot.continuous)

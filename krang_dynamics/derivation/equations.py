@@ -82,11 +82,13 @@ def inverse_dynamics(equations: Equations, ddq: Matrix) -> Matrix:
 
     For Krang this takes an eighth of the operations of A ddq + C dq + Q.
     """
-    tree, engine = equations.tree, equations.tree.engine
-    q, dq, E = tree.q_vector(), tree.dq_vector(), tree.engine.column([equations.E])
-    momentum = engine.jacobian(E, dq).T
-    momentum_rate = engine.directional(momentum, q, dq) + engine.directional(momentum, dq, ddq)
-    return momentum_rate - engine.jacobian(E, q).T + equations.Q
+    tree, engine, n = equations.tree, equations.tree.engine, len(equations.tree.q)
+    state = engine.column([*tree.q, *tree.dq])
+    rate = engine.column([*tree.dq, *(ddq[i] for i in range(n))])
+    slope = engine.jacobian(engine.column([equations.E]), state).T
+    # One derivative along (dq, ddq) takes fewer operations than one along each.
+    momentum_rate = engine.directional(slope[n:, :], state, rate)
+    return momentum_rate - slope[:n, :] + equations.Q
 
 
 def jacobian(tree: FrameTree, key: str) -> Matrix:

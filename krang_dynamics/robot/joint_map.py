@@ -23,17 +23,19 @@ class JointMap:
             self.offset[row] = offset
         self.is_identity = np.array_equal(self.G, np.eye(len(names)))
 
+    # dot() of small arrays takes half the time of @.
+
     def position(self, q: Array) -> Array:
-        return q if self.is_identity else self.G @ q + self.offset
+        return q if self.is_identity else self.G.dot(q) + self.offset
 
     def velocity(self, v: Array) -> Array:
-        return v if self.is_identity else self.G @ v
+        return v if self.is_identity else self.G.dot(v)
 
     def force(self, tau: Array) -> Array:
-        return tau if self.is_identity else tau @ self.G
+        return tau if self.is_identity else tau.dot(self.G)
 
     def matrix(self, A: Array) -> Array:
-        return A if self.is_identity else self.G.T @ A @ self.G
+        return A if self.is_identity else self.G.T.dot(A).dot(self.G)
 
     def columns(self, J: Array) -> Array:
-        return J if self.is_identity else J @ self.G
+        return J if self.is_identity else J.dot(self.G)

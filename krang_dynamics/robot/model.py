@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from .compiled import CompiledDynamics
 
 ALIGNED = pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
-LOCAL = pin.ReferenceFrame.LOCAL
+AXES = {'world': ALIGNED, 'local': pin.ReferenceFrame.LOCAL}  # of a Jacobian
 
 
 class Robot:
@@ -116,8 +116,12 @@ class Robot:
         tau = self.inverse_dynamics(q, v, a, friction)
         if self._rolling is None:
             return tau[self._driven]
-        columns = np.hstack([self._E, -self.constraint_jacobian(q).T])
-        return np.asarray(np.linalg.lstsq(columns, tau, rcond=None)[0][: self._E.shape[1]])
+        J, driven, passive = self.constraint_jacobian(q), self._driven, ~self._driven
+        try:  # the rows of the passive joints give lambda
+            return np.asarray(tau[driven] - np.linalg.solve(J[:, passive].T, tau[passive]) @ J[:, driven])
+        except np.linalg.LinAlgError:  # not as many constraints as passive joints, or dependent ones
+            columns = np.hstack([self._E, -J.T])
+            return np.asarray(np.linalg.lstsq(columns, tau, rcond=None)[0][: self._E.shape[1]])
 
     def actuation_matrix(self) -> Array:
         """E, which maps motor torques to generalised forces; [otbot] section 4."""
@@ -177,14 +181,18 @@ class Robot:
 
         In world axes, in the frame's own axes ('local'), or in the axes of another frame.
         """
-        index, q = self._frame(frame), self._q(q)
-        axes = LOCAL if reference == 'local' else ALIGNED
-        J = pin.computeFrameJacobian(self.model, self.data, q, index, axes)
+        axes = AXES.get(reference)
+        if axes is None:
+            turn = self.frame_pose(q, self._reference(reference))[:3, :3].T
+            J = self.jacobian(q, frame)
+            return np.vstack([turn @ J[:3], turn @ J[3:]])
+        try:
+            index = self._frame_ids[frame]
+        except (KeyError, TypeError):
+            raise UnknownNameError('frame', frame, self.frames) from None
+        J = pin.computeFrameJacobian(self.model, self.data, self._q(q), index, axes)
         if J.ndim == 1:  # Pinocchio returns a vector for a robot of one joint
             J = J[:, None]
-        if reference not in ('world', 'local'):
-            turn = self._rotation(q, self._reference(reference)).T
-            J = np.vstack([turn @ J[:3], turn @ J[3:]])
         return J if self._is_in_order else self.joint_map.columns(J)
 
     def frame_pose(self, q: Array, frame: str) -> Array:
@@ -283,10 +291,10 @@ class Robot:
     def _q(self, q: Array) -> Array:
         """q, checked, in the order of Pinocchio's joints."""
         # The fast path of joint_vector(), without its calls.
-        if type(q) is np.ndarray and q.dtype is FLOAT64 and q.shape == self._shape and self._is_in_order:
+        if type(q) is np.ndarray and q.dtype is FLOAT64 and q.shape == self._shape:
             high = q.tobytes()[HIGH_BYTES]
             if 0x7F not in high and 0xFF not in high:
-                return q
+                return q if self._is_in_order else self.joint_map.position(q)
         return self.joint_map.position(self._vector('q', q))
 
     def _checked(self, q: Array, v: Array, a: Array) -> tuple[Array, Array, Array]:
@@ -295,13 +303,14 @@ class Robot:
             type(q) is type(v) is type(a) is np.ndarray
             and q.dtype is v.dtype is a.dtype is FLOAT64
             and q.shape == v.shape == a.shape == self._shape
-            and self._is_in_order
         ):
             high = (q.tobytes() + v.tobytes() + a.tobytes())[HIGH_BYTES]
             if 0x7F not in high and 0xFF not in high:
-                return q, v, a
+                return (q, v, a) if self._is_in_order else self._mapped(q, v, a)
+        return self._mapped(self._vector('q', q), self._vector('v', v), self._vector('a', a))
+
+    def _mapped(self, q: Array, v: Array, a: Array) -> tuple[Array, Array, Array]:
         joints = self.joint_map
-        q, v, a = self._vector('q', q), self._vector('v', v), self._vector('a', a)
         return joints.position(q), joints.velocity(v), joints.velocity(a)
 
     def _u(self, u: Array, what: str = 'u') -> Array:
@@ -314,16 +323,10 @@ class Robot:
         except (KeyError, TypeError):
             raise UnknownNameError('frame', name, self.frames) from None
 
-    def _reference(self, name: str) -> int:
-        if name in ('world', 'local'):
-            return 0
-        if name not in self._frame_ids:
-            raise UnknownNameError('reference', name, ('world', 'local', *self.frames))
-        return self._frame_ids[name]
-
-    def _rotation(self, q: Array, frame: int) -> Array:
-        pin.forwardKinematics(self.model, self.data, q)
-        return np.array(pin.updateFramePlacement(self.model, self.data, frame).rotation)
+    def _reference(self, name: str) -> str:
+        if name not in AXES and name not in self._frame_ids:
+            raise UnknownNameError('reference', name, (*AXES, *self.frames))
+        return name
 
     def _solve_motion(self, q: Array, v: Array, u: Array, friction: bool) -> tuple[Array, Array]:
         """Acceleration and multipliers; [otbot] section 6."""

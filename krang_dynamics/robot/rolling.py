@@ -10,7 +10,6 @@ from ..arrays import Array
 from ..errors import ConfigError
 from .config import WheelConfig
 
-UP = np.array([0.0, 0.0, 1.0])  # normal of the ground, in world axes
 ALIGNED = pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
 
 
@@ -53,13 +52,12 @@ class Rolling:
         """Forward velocities of all contact points, then sideways, then upward."""
         model, data = self._model, self._data
         pin.computeJointJacobians(model, data, q)
-        blocks = []
-        for frame, axle, radius in self._wheels:
+        rows = np.empty((3, len(self._wheels), model.nv))
+        for i, (frame, axle, radius) in enumerate(self._wheels):
             a = pin.updateFramePlacement(model, data, frame).rotation @ axle
-            axes, contact = _contact(a, radius)
             J = pin.getFrameJacobian(model, data, frame, ALIGNED).reshape(6, -1)
-            blocks.append(axes @ (J[:3] - pin.skew(contact) @ J[3:]))
-        return np.array(blocks).swapaxes(0, 1).reshape(-1, model.nv)
+            rows[:, i] = _contact_velocity(a, radius).dot(J)
+        return rows.reshape(-1, model.nv)
 
     def bias(self, q: Array, v: Array) -> Array:
         """Jdot(q, v) v, so that J a + Jdot v = 0: the acceleration constraint of [otbot] section 5."""
@@ -89,17 +87,25 @@ def _independent(rows: Array) -> Array:
     return np.array(kept)
 
 
-def _contact(a: Array, radius: float) -> tuple[Array, Array]:
-    """Rows forward, sideways, up [world axes], and the vector from centre to contact [m].
+def _contact_velocity(a: Array, radius: float) -> Array:
+    """Velocity of the contact forwards, sideways and up, from that of the wheel (linear, angular): 3 x 6.
 
-    The contact is the lowest point of a disc whose axle a (a unit vector) may lean.
+    The contact is the lowest point of a disc whose axle a (a unit vector) may lean. Its velocity along an
+    axis e is e . v + (c x e) . w, with the vector c from the centre to the contact.
     """
-    level = hypot(a[0], a[1])
+    ax, ay, az = a.tolist()
+    level = hypot(ax, ay)
     if level < 1e-6:
         raise ConfigError('rolling: an axle is vertical; it must be parallel to the ground')
-    x, y = a[0] / level, a[1] / level
-    axes = np.array([[y, -x, 0.0], [x, y, 0.0], UP])
-    return axes, radius * (a[2] * axes[1] - level * UP)
+    x, y = ax / level, ay / level
+    side, down = radius * az, -radius * level  # c = (side x, side y, down)
+    return np.array(
+        [
+            [y, -x, 0.0, down * x, down * y, -side],
+            [x, y, 0.0, -down * y, down * x, 0.0],
+            [0.0, 0.0, 1.0, side * y, -side * x, 0.0],
+        ]
+    )
 
 
 def _contact_acceleration(

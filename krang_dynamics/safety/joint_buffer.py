@@ -129,12 +129,9 @@ class JointBuffer:
             self._effort, self._effort_source = _part(*self._effort_source, len(self.q)), None
         return self._effort
 
-    def times(self) -> Array:
-        """Time of each joint's newest sample [s]: its stamp, or its arrival without one."""
-        times = self._times[2].copy()
-        if self._whole is not None:
-            times.fill(self.newest)
-        return times
+    def times(self) -> Array | float:
+        """Time of each joint's newest sample [s], its stamp or its arrival; one number if all are equal."""
+        return self.newest if self._whole is not None else self._times[2].copy()
 
     @property
     def is_stamped(self) -> bool:

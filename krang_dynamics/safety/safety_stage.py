@@ -10,6 +10,7 @@ from .modes import Fault, Mode
 from .output_limiter import OutputLimiter
 from .stop_policies import Fade, Lower, StopPolicy, StopState, Zero, stop_policy
 
+DRIVING = (Mode.RAMPING, Mode.ACTIVE)  # looked up once: members of an enum are slow to access
 LONGEST_STEP = 0.02  # largest time for which the rate limit allows a change at once [s]
 
 
@@ -30,13 +31,12 @@ class SafetyStage:
         self.limited = False  # whether a limit changed the last command
         self.stop = stop
         self.policy = stop_policy(stop.policy)
-        self._robot = robot
         self._limiter = OutputLimiter(limits, commanded)
         self._first = np.zeros(robot.nv)  # torque at the beginning of the ramp
         self._since = 0.0  # when the ramp began [s]
         self._stopping: StopPolicy | None = None
         self._last_time: float | None = None
-        self._last_stop: StopState | None = None
+        self._gravity = np.zeros(robot.nv)  # of the last valid state [N m]
 
     # -- requests -------------------------------------------------------------------------------------
 
@@ -106,7 +106,7 @@ class SafetyStage:
     @property
     def is_driving(self) -> bool:
         """Whether the terms reach the motors."""
-        return self.mode in (Mode.RAMPING, Mode.ACTIVE)
+        return self.mode in DRIVING
 
     @property
     def idle_reason(self) -> str:
@@ -131,14 +131,16 @@ class SafetyStage:
         inertia for a stop, None without a valid state.
         """
         dt = self._elapsed(now, stamped)
-        if stop is not None:
-            stop = self._checked(stop)
+        if stop is not None and is_finite(stop.gravity):
+            self._gravity = stop.gravity
         if self.is_driving:
             if torque is not None and is_finite(torque):
                 return self._out(self._blend(now, torque), dt, self.limits.effort_rate)
             self.trip(now, Fault('torque', 'the sum of the terms is not finite'))
         if self._stopping is None:
             return None
+        if stop is not None and not (is_finite(stop.gravity) and is_finite(stop.A)):
+            stop = None
         torque = self._in_proportion(self._stop_torque(now, stop), dt)
         command = self._out(torque, dt, self.limits.stop_rate)
         if self._stopping.finished and not command.any():
@@ -157,8 +159,7 @@ class SafetyStage:
             return self._stopping.torque(now, stop)
 
     def _begin_stop(self, now: float) -> None:
-        gravity = np.zeros(self._robot.nv) if self._last_stop is None else self._last_stop.gravity
-        self._stopping = self.policy(self.stop, now, gravity)
+        self._stopping = self.policy(self.stop, now, self._gravity)
 
     def _in_proportion(self, torque: Array, dt: float) -> Array:
         """The torque after this step: all joints change in proportion, within the stop rate.
@@ -172,23 +173,17 @@ class SafetyStage:
         return last + change / excess if excess > 1.0 else torque
 
     def _blend(self, now: float, torque: Array) -> Array:
+        if self.mode is Mode.ACTIVE:  # a ramp that has ended does not begin again when ramp_time changes
+            return torque
         share = 1.0 if self.ramp_time <= 0 else max(0.0, (now - self._since) / self.ramp_time)
         if share >= 1.0:
             self.mode = Mode.ACTIVE
-        if self.mode is Mode.ACTIVE:  # a ramp that has ended does not begin again when ramp_time changes
             return torque
         return (1.0 - share) * self._first + share * torque
 
     def _out(self, torque: Array, dt: float, rate: Array) -> Array:
         command, self.limited = self._limiter.limit(torque, dt, rate)
         return command
-
-    def _checked(self, stop: StopState) -> StopState | None:
-        """The state for a stop, kept for later; None where its dynamics are not finite."""
-        if not (is_finite(stop.gravity) and np.isfinite(stop.A).all()):
-            return None
-        self._last_stop = stop
-        return stop
 
     def _elapsed(self, now: float, stamped: float | None) -> float:
         """The smallest of steady time, stamp time and a cap since the last step, never negative."""

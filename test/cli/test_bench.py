@@ -1,6 +1,7 @@
 """krang bench, on benchmarks of the test."""
 
 import json
+import pickle
 
 import pytest
 
@@ -37,6 +38,10 @@ def test_a_ratio_that_is_worse_than_the_recorded_one_is_an_error(folder, capsys)
         earlier.write_text(json.dumps({'ratio': [{'figure': 'step / bare', 'value': recorded}]}))
         assert main(['bench', 'ratio', '--compare', str(earlier)]) == status
         assert ('regressions' in capsys.readouterr().out) == bool(status)
+
+
+def test_processes_that_a_benchmark_starts_find_its_functions(folder):
+    assert pickle.loads(pickle.dumps(bench._module('tiny').run)).__module__ == 'tiny'
 
 
 def test_a_benchmark_without_a_plot_is_an_error(folder, capsys):

@@ -16,23 +16,32 @@ class Predictor:
     def __init__(self, robot: Robot) -> None:
         self.robot = robot
         self._model, self._data = robot.model, robot.model.createData()
+        # Pinocchio can be built without it; one thread, because processes share the cores already.
+        self._pool = pin.ModelPool(self._model, 1) if hasattr(pin, 'rneaInParallel') else None
         self._rotors = robot.rotor_inertia()
 
     def torques(self, motion: FilteredMotion) -> dict[str, Array]:
         """By level: Q; A a + C v + Q without rotor inertia; with it; with friction. Each (K, n) [N m]."""
-        joints, model, data = self.robot.joint_map, self._model, self._data
-        q, v, a = motion.q, motion.v, motion.a
+        joints, q, v, a = self.robot.joint_map, motion.q, motion.v, motion.a
         if not joints.is_identity:
             q, v, a = q @ joints.G.T + joints.offset, v @ joints.G.T, a @ joints.G.T
-        gravity, motion_torque = np.empty_like(q), np.empty_like(q)
-        for x, out in zip(q, gravity, strict=True):
-            out[:] = pin.computeGeneralizedGravity(model, data, x)
-        for x, dx, ddx, out in zip(q, v, a, motion_torque, strict=True):
-            out[:] = pin.rnea(model, data, x, dx, ddx)
-        gravity, rotor = joints.force(gravity), joints.force(motion_torque)
+        gravity, rotor = joints.force(self._gravity(q)), joints.force(self._rnea(q, v, a))
         rigid = rotor - motion.a @ self._rotors
         levels = (gravity, rigid, rotor, rotor + self.robot.friction.torque(motion.v))
         return dict(zip(LEVELS, self._at_motors(motion.q, levels), strict=True))
+
+    def _gravity(self, q: Array) -> Array:
+        """Q (K, n) [N m] of Pinocchio's joints."""
+        model, data, gravity = self._model, self._data, pin.computeGeneralizedGravity
+        # This loop is faster than rnea at rest for all samples at once.
+        return np.array([gravity(model, data, x) for x in q]).reshape(q.shape)
+
+    def _rnea(self, q: Array, v: Array, a: Array) -> Array:
+        """Inverse dynamics (K, n) [N m] of Pinocchio's joints."""
+        if self._pool is not None:
+            return np.asarray(pin.rneaInParallel(1, self._pool, q.T, v.T, a.T)).reshape(q.shape[::-1]).T
+        rows = zip(q, v, a, strict=True)
+        return np.array([pin.rnea(self._model, self._data, *row) for row in rows]).reshape(q.shape)
 
     def _at_motors(self, q: Array, levels: tuple[Array, ...]) -> tuple[Array, ...]:
         """Of a rolling robot the motor torques: u of [E -J^T] (u, lambda) = tau, 0 at passive joints."""

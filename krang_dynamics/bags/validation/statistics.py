@@ -26,11 +26,12 @@ class CorrelationSums:
 
     def __init__(self, y: Array, p: Array) -> None:
         self.count = len(y)
-        columns = (y, p, y - p)
-        self.mean = np.array([x.sum(axis=0) for x in columns]) / max(self.count, 1)
-        y, p, e = (x - mean for x, mean in zip(columns, self.mean, strict=True))
-        self.squares = np.array([_dot(y, y), _dot(p, p), _dot(e, e)])
+        means = [x.sum(axis=0) / max(self.count, 1) for x in (y, p)]
+        y, p = y - means[0], p - means[1]
+        self.mean = np.array([*means, means[0] - means[1]])
         self.cross = _dot(y, p)
+        e = y - p
+        self.squares = np.array([_dot(y, y), _dot(p, p), _dot(e, e)])
 
     def add(self, other: 'CorrelationSums') -> None:
         """Chan's formula for the centred sums of the union of two sets of samples."""

@@ -20,7 +20,7 @@ from .recording_check import RecordingCheck
 from .statistics import CorrelationSums
 from .wrenches import WARM_UP, WrenchComparison, wrench_topics
 
-WORST, CANDIDATES = 3, 150  # reported largest errors per joint, and samples among which they are chosen
+WORST = 3  # reported largest errors per joint
 APART = 1.0  # least time between them [s]
 
 Error = tuple[float, float]  # time [s], measured - predicted [N m]
@@ -144,10 +144,12 @@ class _WindowComparison:
 
     @staticmethod
     def _add_worst(result: WindowResult, t: Array, error: Array) -> None:
-        for joint, errors in enumerate(result.worst):
-            size = np.abs(error[:, joint])
-            for k in np.argpartition(size, -min(len(t), CANDIDATES))[-CANDIDATES:]:
-                errors.append((float(t[k]), float(error[k, joint])))
+        for errors, values in zip(result.worst, np.ascontiguousarray(error.T), strict=True):
+            size = np.abs(values)
+            for _ in range(WORST):
+                k = int(size.argmax())
+                errors.append((float(t[k]), float(values[k])))
+                size[np.searchsorted(t, t[k] - APART) : np.searchsorted(t, t[k] + APART, 'right')] = 0.0
         result.worst = [_largest(errors) for errors in result.worst]
 
 

@@ -50,7 +50,7 @@ class Spline:
         basis[3] = 10 * s * ss * rr
         basis[4] = 5 * ss * ss * r
         basis[5] = s * ss * ss
-        values: Array = basis @ self._pieces[piece]
+        values: Array = basis.dot(self._pieces[piece])
         return values.reshape(self.rest.shape)
 
 

@@ -36,6 +36,9 @@ class HandSettings:
     max_force: float  # of the spring [N]
     max_moment: float  # of the spring [N m]
 
+    def __post_init__(self) -> None:
+        self.root_stiffness = np.sqrt(np.maximum(self.stiffness, FREE))[:, None]
+
 
 @register_term
 class CartesianImpedance(Term):
@@ -90,8 +93,7 @@ class CartesianImpedance(Term):
     def __init__(self, robot: Robot, settings: 'Settings') -> None:
         self.hands = hands_of(robot, settings)
         self._robot = robot
-        commanded = np.isin(robot.joint_names, drivers_of(settings, robot).joints)
-        self._joints = np.flatnonzero(commanded)
+        self._commanded = commanded = np.isin(robot.joint_names, drivers_of(settings, robot).joints)
         # By hand: the commanded joints that move it, without the trunk.
         self.arms = {frame: commanded & arm_joints(robot, frame) for frame in self.hands}
         self._arms = np.flatnonzero(np.any(list(self.arms.values()), axis=0))
@@ -132,8 +134,8 @@ class CartesianImpedance(Term):
             for x in (self._posture_stiffness, self._posture_damping)
         ]
         kp, kd = np.zeros((2, self._robot.nv))
-        kp[self._joints] = max(fastest**2, posture[0])
-        kd[self._joints] = max(2 * damping * fastest, posture[1])
+        kp[self._commanded] = max(fastest**2, posture[0])
+        kd[self._commanded] = max(2 * damping * fastest, posture[1])
         return kp, kd
 
     def reset(self) -> None:
@@ -145,10 +147,10 @@ class CartesianImpedance(Term):
         self._posture_damping = other._posture_damping
 
     def torque(self, state: TermInputs) -> Array:
-        joints, arms, dynamics, reference = self._joints, self._arms, state.dynamics, state.reference
+        commanded, arms, dynamics, reference = self._commanded, self._arms, state.dynamics, state.reference
         # Joints that are not commanded are where they are: they cause no feedback.
-        q_d, v_d, a_d = state.q.copy(), state.v.copy(), np.zeros(len(state.q))
-        q_d[joints], v_d[joints], a_d[joints] = reference.q[joints], reference.v[joints], reference.a[joints]
+        q_d, v_d = np.where(commanded, reference.q, state.q), np.where(commanded, reference.v, state.v)
+        a_d = commanded * reference.a
         task = _Task(self.hands, dynamics, arms)
         speed = v_d - state.v
         speed_in_posture = speed.copy()
@@ -162,9 +164,7 @@ class CartesianImpedance(Term):
         pull += reference.effort
         if self._compensates_gravity:
             pull += dynamics.gravity
-        torque = np.zeros(len(pull))
-        torque[joints] = pull[joints]
-        return torque
+        return commanded * pull
 
     def _errors(self, dynamics: Dynamics, q_d: Array) -> Array:
         """Forces and moments [N, N m] of the springs of all hands, in world axes."""
@@ -176,8 +176,8 @@ class CartesianImpedance(Term):
             turn = near_turn(pin.log3(R_d @ R.T), self._turns.get(frame))
             self._turns[frame] = turn
             axes = dynamics.pose(hand.axes)[0]
-            force = axes @ (hand.stiffness[:3] * (axes.T @ (p_d - p)))
-            moment = axes @ (hand.stiffness[3:] * (axes.T @ turn))
+            # Rows: the force and the moment.
+            force, moment = (np.array([p_d - p, turn]).dot(axes) * hand.stiffness.reshape(2, 3)).dot(axes.T)
             forces += [limited(force, hand.max_force), limited(moment, hand.max_moment)]
         return np.concatenate(forces)
 
@@ -189,21 +189,20 @@ class _Task:
     """
 
     def __init__(self, hands: dict[str, HandSettings], dynamics: Dynamics, joints: Any) -> None:
-        A = dynamics.A[np.ix_(joints, joints)]
+        A = dynamics.A[joints[:, None], joints]
+        # Of all hands in world axes, and in the axes of their springs.
+        self._jacobian = np.concatenate([dynamics.jacobian(frame).take(joints, axis=1) for frame in hands])
         rows, ratios = [], []
-        self._jacobians: list[Array] = []  # of the hands, in world axes
-        for frame, hand in hands.items():
-            J, axes = dynamics.jacobian(frame)[:, joints], dynamics.pose(hand.axes)[0]
-            self._jacobians.append(J)
-            scale = np.sqrt(np.maximum(hand.stiffness, FREE))[:, None]
-            rows += [scale[:3] * (axes.T @ J[:3]), scale[3:] * (axes.T @ J[3:])]
+        for hand, block in zip(hands.values(), self._jacobian.reshape(-1, 2, 3, len(joints)), strict=True):
+            turned = dynamics.pose(hand.axes)[0].T @ block
+            rows.append(hand.root_stiffness * turned.reshape(6, -1))
             ratios += [hand.damping_ratio] * 6
         J = np.concatenate(rows)
         self._response = np.linalg.solve(A, J.T)  # A^-1 J^T
-        squares, self._modes = np.linalg.eigh(J @ self._response)
+        squares, self._modes = np.linalg.eigh(J.dot(self._response))
         self.frequencies = np.sqrt(np.maximum(squares, 0.0))
-        self._J = self._modes.T @ J
-        self._response = self._response @ self._modes
+        self._J = self._modes.T.dot(J)
+        self._response = self._response.dot(self._modes)
         self._ratios = np.sqrt(ratios)  # from both sides, so that damping is symmetric
         lowest = SINGULAR * self.frequencies[-1]
         self._lowest = np.maximum(self.frequencies, lowest)
@@ -213,19 +212,18 @@ class _Task:
     def torque(self, force: Array, speed: Array) -> Array:
         """J^T f of the springs, and the damping of the hands' speed."""
         U, ratios = self._modes, self._ratios
-        damped = U.T @ (ratios * (U @ (self._J @ speed))) / self._lowest
-        torque = 2 * (U.T @ (ratios * (U @ damped))) @ self._J
-        for i, J in enumerate(self._jacobians):
-            torque += force[6 * i : 6 * i + 6] @ J
+        damped = U.T.dot(ratios * U.dot(self._J.dot(speed))) / self._lowest
+        torque = (2 * U.T.dot(ratios * U.dot(damped))).dot(self._J)
+        torque += force.dot(self._jacobian)
         return np.asarray(torque)
 
     def null_torque(self, torque: Array) -> Array:
         """N^T torque: the part that does not accelerate the hands."""
-        return np.asarray(torque - (self._inverse * (torque @ self._response)) @ self._J)
+        return np.asarray(torque - (self._inverse * torque.dot(self._response)).dot(self._J))
 
     def null_speed(self, speed: Array) -> Array:
         """N v: the part of the joints' speed that does not move the hands."""
-        return np.asarray(speed - self._response @ (self._inverse * (self._J @ speed)))
+        return np.asarray(speed - self._response.dot(self._inverse * self._J.dot(speed)))
 
 
 def hands_of(robot: Robot, settings: 'Settings') -> dict[str, HandSettings]:

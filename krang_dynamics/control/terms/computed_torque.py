@@ -50,8 +50,12 @@ class ComputedTorque(Term):
         names = robot.joint_names
         self.followed = np.isin(names, names if commanded is None else commanded)
         passive = [not robot.config.joints[name].driven for name in names]
-        self._passive = np.flatnonzero(passive & ~self.followed)
-        self._block = np.ix_(self._passive, self._passive)
+        rows = np.flatnonzero(passive & ~self.followed)
+        self.needs_friction = bool(rows.size)
+        # A slice where it is possible: it needs no memory at a step.
+        self._is_single = rows.size == 1
+        self._passive = slice(rows[0], rows[0] + 1) if self._is_single else rows
+        self._block = (self._passive, self._passive) if self._is_single else np.ix_(rows, rows)
         self._is_complete = bool(self.followed.all())
         self._robot = robot
 
@@ -97,12 +101,11 @@ class ComputedTorque(Term):
         rows of the equations of motion require, without torque: partial feedback linearisation.
         """
         a = self.followed * a
-        rows = self._passive
-        if rows.size:
-            A, friction = state.dynamics.A, self._robot.friction.torque(state.v)
-            force = A[rows].dot(a) + state.dynamics.bias[rows] + friction[rows]
+        if self.needs_friction:
+            A, rows = state.dynamics.A, self._passive
+            force = A[rows].dot(a) + (state.dynamics.bias + state.friction)[rows]
             block = A[self._block]
-            a[rows] = -(force / block[0] if rows.size == 1 else np.linalg.solve(block, force))
+            a[rows] = -(force / block[0] if self._is_single else np.linalg.solve(block, force))
         return a
 
 

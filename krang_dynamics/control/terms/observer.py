@@ -62,6 +62,7 @@ class Observer(Term):
         self._robot = robot
         # The observer does not know the torque of joints that others command.
         self._counted = np.isin(robot.joint_names, robot.joint_names if commanded is None else commanded)
+        self._counts_all = bool(self._counted.all())
         self.external = np.zeros(robot.nv)
         self._zero = np.zeros(robot.nv)
         self._zero.flags.writeable = False  # returned at every step
@@ -133,7 +134,9 @@ class Observer(Term):
         if self._robot.config.rolling:
             J = self._robot.constraint_jacobian(q)
             external = external - J.T @ np.linalg.solve(J @ J.T, J @ external)
-        self._torque = np.where(self._counted, np.abs(external), 0.0)
+        self._torque = np.abs(external)
+        if not self._counts_all:
+            self._torque[~self._counted] = 0.0
         return self._torque
 
     def _event(self, torque: Array) -> Literal['none', 'contact', 'collision']:

@@ -43,15 +43,11 @@ class RollingBase(Term):
         return cls(robot)
 
     def torque(self, state: TermInputs) -> Array:
-        task, robot, reference = self._task, state.dynamics.robot, state.reference
-        a = np.zeros(robot.nv)
-        a[task] = (
-            reference.a[task]
-            + self.kd * (reference.v[task] - state.v[task])
-            + self.kp * (reference.q[task] - state.q[task])
-        )
+        task, motors, robot, reference = self._task, self._motors, state.dynamics.robot, state.reference
+        wanted = reference.a + self.kd * (reference.v - state.v) + self.kp * (reference.q - state.q)
+        a, torque = np.zeros((2, robot.nv))
+        a[task] = wanted[task]
         J, bias = robot.constraint_jacobian(state.q), robot.constraint_bias(state.q, state.v)
-        a[self._motors] = -np.linalg.solve(J[:, self._motors], J[:, task] @ a[task] + bias)
-        torque = np.zeros(robot.nv)
-        torque[self._motors] = robot.motor_torque(state.q, state.v, a, friction=True)
+        a[motors] = -np.linalg.solve(J[:, motors], J.dot(a) + bias)
+        torque[motors] = robot.motor_torque(state.q, state.v, a, friction=True)
         return torque

@@ -51,7 +51,7 @@ class Term(ABC):
     takes: ClassVar[tuple[type, ...]] = ()  # types of samples that it uses, such as WrenchSample
     needs_coriolis: ClassVar[bool] = False  # whether it reads dynamics.C
     follows_reference: ClassVar[bool] = False  # whether joints follow the joint reference
-    needs_friction: ClassVar[bool] = False  # whether it reads state.friction
+    needs_friction: bool = False  # whether it reads state.friction
 
     external: Array | None = None  # estimated torque of the environment [N m]; None: no estimate
     followed: Mask | None = None  # joints that follow the reference, where the term has such

@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 from bags.bagging import motion, torques
+from scipy.ndimage import median_filter
 
 import krang_dynamics as kd
-from krang_dynamics.bags.validation.outliers import replace_outliers
+from krang_dynamics.bags.validation.outliers import _median, replace_outliers
 
 
 @pytest.fixture
@@ -40,3 +41,8 @@ def test_a_missing_velocity_stays_missing(samples):
     v[:, 0] = np.nan
     assert not replace_outliers(robot, t, q, v, effort).any()
     assert np.isnan(v[:, 0]).all()
+
+
+def test_the_median_of_neighbours_is_that_of_scipy():
+    x = np.random.default_rng(2).integers(0, 9, (200, 3)).astype(float)
+    np.testing.assert_array_equal(_median(x), median_filter(x, size=(5, 1), mode='nearest'))

@@ -14,13 +14,17 @@ from krang_dynamics.bags.validation.prediction import LEVELS, Predictor
 def test_levels_are_the_robots_own_functions(name):
     robot, bare = kd.load_robot(name), kd.load_robot(name, rotor_inertia=False)
     t, q, v, a = motion(robot, 0.5, rate=20)
-    levels = Predictor(robot).torques(FilteredMotion(t, t.astype(int), q, v, a, q))
+    predictor = Predictor(robot)
+    levels = predictor.torques(FilteredMotion(t, t.astype(int), q, v, a, q))
     assert tuple(levels) == LEVELS
     states = list(zip(q, v, a, strict=True))
     assert_close(levels['gravity'], [robot.gravity_torque(x) for x in q])
     assert_close(levels['inverse_dynamics'], [bare.inverse_dynamics(*state) for state in states])
     assert_close(levels['rotor'], [robot.inverse_dynamics(*state) for state in states])
     assert_close(levels['friction'], [robot.inverse_dynamics(*state, friction=True) for state in states])
+    predictor._pool = None  # as with a Pinocchio without rneaInParallel
+    again = predictor.torques(FilteredMotion(t, t.astype(int), q, v, a, q))
+    assert all(np.array_equal(again[level], levels[level]) for level in LEVELS)
 
 
 def test_a_rolling_robot_is_compared_at_its_motors():
