@@ -60,7 +60,7 @@ def run(options: argparse.Namespace) -> int:
     file = options.output or f'{urdf.name}.yaml'
     refuse_existing([file], options.force)
     write(file, robot_file(urdf, file))
-    print(f'robot file: {file}\nnext: krang info {file}')
+    print(f'next: krang info {file}')
     return 0
 
 

@@ -35,10 +35,11 @@ def make_way(path: str | Path, force: bool) -> None:
 
 
 def write(path: str | None, text: str) -> None:
-    """Write a text file; without a path do nothing."""
+    """Write a text file, and print its name; without a path do nothing."""
     if path is None:
         return
     try:
         Path(path).write_text(text, encoding='utf-8')
     except OSError as error:
         raise KrangError(f'{path}: cannot be written: {error.strerror}') from error
+    print(f'written: {path}')
