@@ -168,7 +168,9 @@ class RobotWatch:
             self._follow(found[0])
         elif not self.controller:
             several = f'several controllers are running: {", ".join(found)}; choose one with --node'
-            self.problem = several if found else 'no controller is running'
+            self.problem = (
+                several if found else 'no controller is running; krang sim ROBOT --control starts one'
+            )
 
     def _follow(self, controller: str) -> None:
         """Subscribe to the topics of a controller and of the guard beside it."""
