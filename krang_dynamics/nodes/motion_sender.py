@@ -37,6 +37,7 @@ from .ros.process import init
 
 PAUSE = 0.002  # between two polls of the queues [s]
 ANSWER_TIMEOUT = 10.0  # for the acceptance of a motion [s]
+SETTLE = 1.0  # within which a recorder is discovered, so that it does not miss the motion [s]
 SILENCE = 5.0  # timeout of the joint states, which ends the command [s]
 FLUSH = Duration(seconds=1.0)  # longest wait for an acknowledgement
 REMEDIES = {
@@ -96,6 +97,7 @@ class MotionSender:
         self._reader = JointStateReader()
         self._positions: dict[str, float] = {}  # newest of each joint [rad, m]
         self._publisher: Any = None
+        self._connected_at = np.inf  # when the publisher was created [s]
 
     # -- before the motion -------------------------------------------------------------------------------
 
@@ -175,6 +177,7 @@ class MotionSender:
         create(String, f'{self.controller}/state', self._on_state, qos.LATCHED)
         create(DiagnosticArray, '/diagnostics', self._on_diagnostics, qos.RELIABLE)
         create(JointState, f'{namespace}/joint_states', self._on_states, qos.STATES, raw=True)
+        self._connected_at = monotonic()
         self._publisher = self._node.create_publisher(Message, f'{namespace}/joint_trajectory', qos.RELIABLE)
         return ''
 
@@ -182,7 +185,8 @@ class MotionSender:
         """Whether the controller itself, and not only a recorder, is matched with the publisher."""
         infos = self._node.get_subscriptions_info_by_topic(self._publisher.topic_name)
         names = [f'{info.node_namespace.rstrip("/")}/{info.node_name}' for info in infos]
-        return self.controller in names and self._publisher.get_subscription_count() >= len(names)
+        matched = self.controller in names and self._publisher.get_subscription_count() >= len(names)
+        return matched and monotonic() - self._connected_at > SETTLE
 
     # -- the motion --------------------------------------------------------------------------------------
 

@@ -27,6 +27,7 @@ LONGEST_GAP = 60_000_000_000  # longest gap through which the watchdog steps whi
 STOP_REQUESTS = ('release', 'lower', 'fade')  # events of ~/state
 SETTLING = 1_000_000_000  # after taking over from a controller in flight nothing is compared [ns]
 MOST_WAITING = 1000  # messages that wait for the step that used them
+SAME_TRAJECTORY = 1_000_000_000  # largest difference of its times of reception at controller and recorder [ns]
 CLOCK = '/clock'
 
 
@@ -511,9 +512,13 @@ class Replayer:
 
     def _take_trajectory(self, state: NodeState) -> None:
         """The recorded trajectory that the controller accepted, by the time at which it received it."""
-        if self._trajectories:
-            _, message = min(self._trajectories, key=lambda entry: abs(entry[0] - state.trajectory))
-            try:
-                self._session.take_trajectory(message)
-            except KrangError as error:
-                self.result.refuse(str(error))
+        near = [(abs(time - state.trajectory), k) for k, (time, _) in enumerate(self._trajectories)]
+        distance, k = min(near, default=(SAME_TRAJECTORY, 0))
+        if distance >= SAME_TRAJECTORY:
+            time = self.result.since_start(self._arrival)
+            self.result.notes.append(f'the trajectory that was accepted at {time:.3f} s is not recorded')
+            return
+        try:
+            self._session.take_trajectory(self._trajectories[k][1])
+        except KrangError as error:
+            self.result.refuse(str(error))

@@ -398,6 +398,17 @@ def test_a_gap_of_the_recording_is_named_with_its_time(tmp_path):
     assert 'not in the recording; it has a gap of 0.150 s' in result.text()
 
 
+def test_a_trajectory_that_the_recorder_missed_is_named_and_no_other_takes_its_place(tmp_path):
+    flight = Flight(ramp_time=0.1, terms=('gravity', 'computed_torque')).run(0.2).enable().run(0.3)
+    flight.follow((0.5, flight.q + 0.1)).run(1.5).follow((0.5, flight.q - 0.1)).run(0.3)
+    first = next(entry for entry in flight.messages if entry[1] == '/joint_trajectory')
+    flight.messages.remove(first)
+    result = replay(Bag(flight.write(tmp_path / 'bag')), flight.robot)
+    (note,) = result.notes
+    assert 'the trajectory that was accepted at' in note
+    assert 'is not recorded' in note
+
+
 def test_another_robot_is_named(tmp_path):
     flight = Flight(payload_tip_mass=0.2).run(0.1).enable().run(0.1)
     with pytest.raises(BagError, match=r"recording of 'planar_2r', and the robot is 'krang': .*'tip'"):
