@@ -37,7 +37,7 @@ from .ros.process import init
 
 PAUSE = 0.002  # between two polls of the queues [s]
 ANSWER_TIMEOUT = 10.0  # for the acceptance of a motion [s]
-SETTLE = 1.0  # within which a recorder is discovered, so that it does not miss the motion [s]
+DISCOVERY = 3.5  # time for recorders to be found: Fast DDS repeats its announcements every 3 s [s]
 SILENCE = 5.0  # timeout of the joint states, which ends the command [s]
 FLUSH = Duration(seconds=1.0)  # longest wait for an acknowledgement
 REMEDIES = {
@@ -97,7 +97,7 @@ class MotionSender:
         self._reader = JointStateReader()
         self._positions: dict[str, float] = {}  # newest of each joint [rad, m]
         self._publisher: Any = None
-        self._connected_at = np.inf  # when the publisher was created [s]
+        self._began_at = monotonic()  # [s]
 
     # -- before the motion -------------------------------------------------------------------------------
 
@@ -110,6 +110,8 @@ class MotionSender:
                 shown = problem
             if monotonic() > deadline:
                 raise KrangError(f'{problem} (waited for {timeout:g} s)')
+            self._turn(0.02)
+        while monotonic() - self._began_at < DISCOVERY:
             self._turn(0.02)
         self._robot = self._find_robot()
 
@@ -177,7 +179,6 @@ class MotionSender:
         create(String, f'{self.controller}/state', self._on_state, qos.LATCHED)
         create(DiagnosticArray, '/diagnostics', self._on_diagnostics, qos.RELIABLE)
         create(JointState, f'{namespace}/joint_states', self._on_states, qos.STATES, raw=True)
-        self._connected_at = monotonic()
         self._publisher = self._node.create_publisher(Message, f'{namespace}/joint_trajectory', qos.RELIABLE)
         return ''
 
@@ -185,8 +186,7 @@ class MotionSender:
         """Whether the controller itself, and not only a recorder, is matched with the publisher."""
         infos = self._node.get_subscriptions_info_by_topic(self._publisher.topic_name)
         names = [f'{info.node_namespace.rstrip("/")}/{info.node_name}' for info in infos]
-        matched = self.controller in names and self._publisher.get_subscription_count() >= len(names)
-        return matched and monotonic() - self._connected_at > SETTLE
+        return self.controller in names and self._publisher.get_subscription_count() >= len(names)
 
     # -- the motion --------------------------------------------------------------------------------------
 

@@ -27,7 +27,7 @@ LONGEST_GAP = 60_000_000_000  # longest gap through which the watchdog steps whi
 STOP_REQUESTS = ('release', 'lower', 'fade')  # events of ~/state
 SETTLING = 1_000_000_000  # after taking over from a controller in flight nothing is compared [ns]
 MOST_WAITING = 1000  # messages that wait for the step that used them
-SAME_TRAJECTORY = 1_000_000_000  # largest difference of its times of reception at controller and recorder [ns]
+SAME_TRAJECTORY = 1_000_000_000  # largest difference of its reception at controller and recorder [ns]
 CLOCK = '/clock'
 
 
