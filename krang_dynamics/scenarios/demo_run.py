@@ -126,7 +126,8 @@ def _write_files(
 
 
 def _picture(robot: Robot, options: DemoOptions) -> str:
-    return options.picture or f'krang_demo_{robot.name}.png'
+    name = re.sub(r'[^\w.-]', '_', robot.name)  # it may have a slash
+    return options.picture or f'krang_demo_{name}.png'
 
 
 class _Progress:

@@ -176,6 +176,11 @@ class Replayer:
             )
         if self._must_enable:
             result.refuse(self._enable_refusal)
+        if self._takes_over:
+            result.notes.append(
+                'the controller was active before the recording: its reference is not known, so the replay '
+                'holds the first position until the next trajectory'
+            )
         if recorded.robot and recorded.robot != self._robot.name:
             result.notes.append(f'the recording is of {recorded.robot}, not of {self._robot.name}')
         lost = {key for step in self._labels if (key := self._key(step)) not in self._order}
@@ -515,6 +520,8 @@ class Replayer:
         near = [(abs(time - state.trajectory), k) for k, (time, _) in enumerate(self._trajectories)]
         distance, k = min(near, default=(SAME_TRAJECTORY, 0))
         if distance >= SAME_TRAJECTORY:
+            if state.trajectory < self._bag.start:  # of the time before the recording
+                return
             time = self.result.since_start(self._arrival)
             self.result.notes.append(f'the trajectory that was accepted at {time:.3f} s is not recorded')
             return

@@ -375,6 +375,7 @@ def test_a_flight_recorders_bag_reproduces_its_fault(kind, tmp_path):
     assert fault == flight.fault
     assert time == pytest.approx(result.duration, abs=0.011)
     assert 'reproduced' in result.text()
+    assert 'was active before the recording' in result.text()
     assert result.comparison.count > 50
     assert result.comparison.largest < 1e-6
 
