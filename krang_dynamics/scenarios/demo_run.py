@@ -51,6 +51,8 @@ def run_demo(options: DemoOptions) -> int:
         start = monotonic()
         record, messages = _play(robot, scenario, options)
         results = scenario.evaluate(record)
+        if not results:
+            raise KrangError(f'no part of the scenario ends within {record.times[-1]:.1f} s')
         print('\n'.join(_table(results)))
         skipped = len(scenario.criteria) - len(results)
         if skipped:
