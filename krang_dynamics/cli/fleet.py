@@ -47,6 +47,7 @@ def run(options: argparse.Namespace) -> int:
     if workers < 1 or not options.cutoff > 0:
         raise KrangError('--workers must be 1 or more, --cutoff above 0')
     refuse_existing((options.html, options.json), options.force)
+    refuse_existing((options.store,), force=True)
     load_store(options.store)  # refuses another file before the work begins
     bags, models = find_bags(options.places), load_models(options.robots)
     fleet = update(bags, models, options.store, options.cutoff, workers, options.scheduler)

@@ -70,8 +70,12 @@ def run(options: argparse.Namespace) -> int:
     robot = recorded_robot(options)
     if options.remove_subtree and options.out and not options.urdf:
         raise KrangError('--out refers to a URDF: with --remove-subtree, write it too with --urdf FILE')
+    if options.total_mass is not None and not options.total_mass > 0:
+        raise KrangError(f'--total-mass is {options.total_mass:g} kg; it must be positive')
     if options.static:
         return _static(options, robot)
+    if options.balanced or options.offset or options.find_gravity:
+        raise KrangError('--balanced, --offset and --find-gravity are for poses at rest; add --static')
     cutoff = options.cutoff
     result = identify(
         options.bags,

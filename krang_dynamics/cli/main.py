@@ -9,9 +9,10 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from importlib import import_module
 from importlib.metadata import version
+from math import isfinite
 from pkgutil import iter_modules
 from types import ModuleType
-from typing import NoReturn, TextIO
+from typing import Any, NoReturn, TextIO
 
 import krang_dynamics
 
@@ -65,10 +66,22 @@ def commands() -> Iterable[ModuleType]:
 
 
 class _Parser(argparse.ArgumentParser):
-    """argparse, with errors that main() reports in one line."""
+    """argparse, with finite numbers, and errors that main() reports in one line."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.register('type', float, _finite)
 
     def error(self, message: str) -> NoReturn:
         raise InputError(f"{message}; see '{self.prog} --help'")
+
+
+def _finite(text: str) -> float:
+    """A number of the command line."""
+    with suppress(ValueError):
+        if isfinite(value := float(text)):
+            return value
+    raise argparse.ArgumentTypeError(f'{text!r} is not a finite number')
 
 
 def _parser(arguments: Sequence[str] | None) -> argparse.ArgumentParser:

@@ -4,6 +4,7 @@ import argparse
 import os
 from math import isfinite
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import yaml
@@ -47,7 +48,7 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
         commands, 'new', 'write a robot file to fill in, from a bare URDF', 'krang new ur5.urdf'
     )
     parser.add_argument('urdf', metavar='URDF', help='the path of a URDF')
-    parser.add_argument('--output', metavar='FILE', help='robot file; default NAME.yaml in this folder')
+    parser.add_argument('--output', metavar='FILE', help='robot file; default: like the URDF, in this folder')
     parser.add_argument('--force', action='store_true', help=FORCE)
     return parser
 
@@ -57,10 +58,10 @@ def run(options: argparse.Namespace) -> int:
     if not path.is_file():
         raise InputError(f'{path} is not a file; give the path of a URDF')
     urdf = Urdf.from_file(path)
-    file = options.output or f'{urdf.name}.yaml'
+    file = options.output or f'{path.stem}.yaml'
     refuse_existing([file], options.force)
     write(file, robot_file(urdf, file))
-    print(f'robot file: {file}\nnext: krang info {file}')
+    print(f'next: krang info {quote(file)}')
     return 0
 
 

@@ -4,6 +4,7 @@ import argparse
 import json
 from typing import Any
 
+from ..errors import KrangError
 from .arguments import ROBOT, add_engine, add_ros_arguments, command_parser, engine_of
 from .libraries import require_ros
 
@@ -44,14 +45,27 @@ def run(options: argparse.Namespace) -> int:
         'held': options.held,
     }
     if options.control is not None:
-        from ..robot.library import load_robot
         from ..scenarios.controlled_simulation import run_simulation
-        from ..simulation.simulated_robot import default_terms
 
-        terms = options.control or default_terms(load_robot(options.robot))
-        return run_simulation(values, terms.split(','), options.ros_args)
+        return run_simulation(values, _terms(options), options.ros_args)
     from ..nodes import simulator
 
     given = [word for name, value in values.items() for word in ('-p', f'{name}:={json.dumps(value)}')]
     simulator.main(['--ros-args', *given, *options.ros_args])
     return 0
+
+
+def _terms(options: argparse.Namespace) -> list[str]:
+    """The terms of --control; KrangError if the controller would refuse them, or could not hold the robot."""
+    from ..control.controller import TorqueController
+    from ..control.settings import Settings
+    from ..robot.library import load_robot
+    from ..robot.plausibility import gravity_problems
+    from ..simulation.simulated_robot import default_terms
+
+    robot = load_robot(options.robot)
+    terms = (options.control or default_terms(robot)).split(',')
+    TorqueController(robot, Settings(terms=tuple(terms), wheels_locked=True))
+    for problem in gravity_problems(robot):
+        raise KrangError(problem)
+    return terms

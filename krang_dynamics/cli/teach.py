@@ -45,8 +45,8 @@ def run(options: argparse.Namespace) -> int:
             motion = taught_poses(names, poses)
         else:
             motion = taught_motion(*_motion(controller, options.duration))
+    print(f'{len(motion.times)} points, {motion.times[-1] - motion.times[0]:.1f} s')
     write(options.file, motion_table(motion))
-    print(f'{options.file}: {len(motion.times)} points, {motion.times[-1] - motion.times[0]:.1f} s')
     return 0
 
 

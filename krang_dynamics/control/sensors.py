@@ -132,7 +132,7 @@ class MeasuredGravity:
         """
         gravity = self._source.gravity(sample)
         if not 0 <= sample.stamp <= clock + ahead:
-            raise InputError(f'imu: stamp {sample.stamp} s is ahead of the clock, or not valid')
+            raise InputError(f'imu: stamp {sample.stamp:.3f} s is ahead of the clock, or not valid')
         if self._last is not None:
             last, direction = self._last
             dt = sample.stamp - last.stamp if sample.stamp * last.stamp > 0 else sample.arrival - last.arrival

@@ -14,10 +14,10 @@ from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
 
 from ..bags.io.joint_state_codec import JointStateReader
-from ..errors import KrangError, UnknownNameError
+from ..errors import KrangError
 from ..safety.joint_buffer import JointSamples
-from .recorder import CONTROLLERS
 from .ros import qos
+from .ros.discovery import find_controller
 from .ros.process import init
 
 TIMEOUT = 10.0  # of discovery and of services [s]
@@ -55,18 +55,13 @@ class ControllerClient:
             raise KrangError(f'{self.name}: {result.reason}')
 
     def _found(self, name: str | None) -> str:
-        wanted = None if name is None else self._node.resolve_topic_name(name)
+        wanted = '' if name is None else self._node.resolve_topic_name(name)
         deadline = monotonic() + TIMEOUT
-        while monotonic() < deadline:
-            topics = [t for t, _ in self._node.get_topic_names_and_types() if t.endswith('/state')]
-            running = [t.removesuffix('/state') for t in topics if self._node.count_publishers(t)]
-            found = [n for n in running if n == (wanted or n) and (wanted or _is_controller(n))]
-            if len(found) > 1:
-                raise UnknownNameError('controller: choose one with --node', '', found)
-            if found:
-                return found[0]
+        while not (found := find_controller(self._node, wanted))[0]:
+            if monotonic() > deadline:
+                raise KrangError(found[1])
             sleep(0.05)
-        raise KrangError(f'no controller{f" {wanted}" if wanted else ""} is running')
+        return found[0]
 
     def _on_states(self, data: bytes) -> None:
         try:
@@ -86,10 +81,6 @@ class ControllerClient:
         if not future.done():
             raise KrangError(f'{name} did not respond within {TIMEOUT:g} s')
         return future.result()
-
-
-def _is_controller(name: str) -> bool:
-    return name.rpartition('/')[2] in CONTROLLERS
 
 
 @contextmanager

@@ -31,12 +31,13 @@ from ..errors import InputError, KrangError, UnknownNameError
 from ..robot.model import Robot
 from .ros import qos
 from .ros.description import description_of
-from .ros.discovery import running_controllers
+from .ros.discovery import find_controller
 from .ros.executor import drain
 from .ros.process import init
 
 PAUSE = 0.002  # between two polls of the queues [s]
 ANSWER_TIMEOUT = 10.0  # for the acceptance of a motion [s]
+DISCOVERY = 3.5  # time for recorders to be found: Fast DDS repeats its announcements every 3 s [s]
 SILENCE = 5.0  # timeout of the joint states, which ends the command [s]
 FLUSH = Duration(seconds=1.0)  # longest wait for an acknowledgement
 REMEDIES = {
@@ -96,6 +97,7 @@ class MotionSender:
         self._reader = JointStateReader()
         self._positions: dict[str, float] = {}  # newest of each joint [rad, m]
         self._publisher: Any = None
+        self._began_at = monotonic()  # [s]
 
     # -- before the motion -------------------------------------------------------------------------------
 
@@ -108,6 +110,8 @@ class MotionSender:
                 shown = problem
             if monotonic() > deadline:
                 raise KrangError(f'{problem} (waited for {timeout:g} s)')
+            self._turn(0.02)
+        while monotonic() - self._began_at < DISCOVERY:
             self._turn(0.02)
         self._robot = self._find_robot()
 
@@ -145,8 +149,8 @@ class MotionSender:
 
     def _problem(self) -> str | None:
         """What is missing before the motion can be sent; None if nothing is."""
-        if self._publisher is None and not self._connect():
-            return f'no controller{f" {self.controller}" if self.controller else ""} is running'
+        if self._publisher is None and (problem := self._connect()):
+            return problem
         if self._state is None:
             return f'{self.controller} has not published its state yet'
         mode = self._state.mode
@@ -164,21 +168,19 @@ class MotionSender:
             return f'{self.controller} does not receive {self._publisher.topic_name} yet'
         return None
 
-    def _connect(self) -> bool:
-        """Find the controller and open its topics; False if it is not running."""
-        found = running_controllers(self._node, self.controller)
-        if len(found) > 1:
-            raise UnknownNameError('controller: choose one with --node', '', found)
-        if not found:
-            return False
-        self.controller = found[0]
+    def _connect(self) -> str:
+        """Find the controller and open its topics; why it is not found, or nothing."""
+        found, problem = find_controller(self._node, self.controller)
+        if problem:
+            return problem
+        self.controller = found
         namespace = self.controller.rpartition('/')[0]
         create = self._node.create_subscription
         create(String, f'{self.controller}/state', self._on_state, qos.LATCHED)
         create(DiagnosticArray, '/diagnostics', self._on_diagnostics, qos.RELIABLE)
         create(JointState, f'{namespace}/joint_states', self._on_states, qos.STATES, raw=True)
         self._publisher = self._node.create_publisher(Message, f'{namespace}/joint_trajectory', qos.RELIABLE)
-        return True
+        return ''
 
     def _is_connected(self) -> bool:
         """Whether the controller itself, and not only a recorder, is matched with the publisher."""

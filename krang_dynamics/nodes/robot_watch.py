@@ -21,7 +21,7 @@ from ..control.messages import topic_word
 from ..control.node_state import NodeState
 from ..robot.model import Robot
 from .ros import qos
-from .ros.discovery import running_controllers
+from .ros.discovery import find_controller
 from .ros.executor import StaticExecutor, drain
 from .ros.process import init
 
@@ -163,12 +163,11 @@ class RobotWatch:
         """Find the controller, or the one that has replaced it."""
         if self.controller and self._watcher.count_publishers(f'{self.controller}/state'):
             return
-        found = running_controllers(self._watcher, self._chosen)
-        if len(found) == 1:
-            self._follow(found[0])
+        found, problem = find_controller(self._watcher, self._chosen)
+        if found:
+            self._follow(found)
         elif not self.controller:
-            several = f'several controllers are running: {", ".join(found)}; choose one with --node'
-            self.problem = several if found else 'no controller is running'
+            self.problem = problem
 
     def _follow(self, controller: str) -> None:
         """Subscribe to the topics of a controller and of the guard beside it."""

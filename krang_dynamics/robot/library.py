@@ -14,6 +14,7 @@ from .urdf import Joint, Urdf
 from .urdf_editing import lock_joints
 from .variant import without_joints
 
+ROBOT_FILES = ('.yaml', '.yml')
 MARGIN = 0.1  # between the default home and a joint limit [rad, m], at most a tenth of the range
 
 
@@ -35,10 +36,10 @@ def load_robot(robot: str | Path, **overrides: Any) -> Robot:
         raise InputError(f'robot is {robot!r}; give a name, the path of a file, or the text of a URDF')
     path = Path(robot)
     if not _is_file(path):
-        if path.suffix in ('.yaml', '.yml', '.urdf', '.xml') or len(path.parts) > 1:
+        if path.suffix in (*ROBOT_FILES, '.urdf', '.xml') or len(path.parts) > 1:
             raise InputError(f'{path} is not a file; give the path of a robot file (YAML) or a URDF')
         raise UnknownNameError('robot', str(robot), robots())
-    if path.suffix in ('.yaml', '.yml'):
+    if path.suffix in ROBOT_FILES:
         return _from_file(path, overrides)
     return from_urdf(Urdf.from_file(path), overrides)
 
@@ -98,7 +99,7 @@ def _from_file(path: Path, overrides: dict[str, Any]) -> Robot:
 def _read_robot_file(path: Path, extended_by: tuple[Path, ...] = ()) -> dict[str, Any]:
     """The entries of a robot file over those of the robot that it extends; `urdf` is absolute.
 
-    `extends` is a shipped name, or the path of a robot file relative to this one.
+    `extends` is a shipped name, or the path of a robot file or URDF relative to this one.
     """
     data = read_yaml(path)
     if isinstance(data.get('urdf'), str):
@@ -114,6 +115,8 @@ def _read_robot_file(path: Path, extended_by: tuple[Path, ...] = ()) -> dict[str
             f'{path}: extends {base!r}, which is neither a file nor shipped{suggestion(str(base), robots())}'
         )
     base_path = base_path.resolve()
+    if base_path.suffix not in ROBOT_FILES:
+        return {**default_entries(Urdf.from_file(base_path)), **data}
     if base_path in (*extended_by, path.resolve()):
         raise ConfigError(f'{path}: extends {base!r}, which extends this file')
     return {**_read_robot_file(base_path, (*extended_by, path.resolve())), **data}

@@ -24,7 +24,7 @@ def read_yaml(path: Path) -> dict[str, Any]:
     except (yaml.YAMLError, ValueError) as error:  # an invalid date is a ValueError
         raise ConfigError(f'{path}: is not YAML: {" ".join(str(error).split())}') from error
     if not isinstance(data, dict):
-        raise ConfigError(f'{path}: contains {_kind(data)}; a robot file is a mapping')
+        raise ConfigError(f'{path}: is {_kind(data)}; a robot file is a mapping, as krang new writes')
     return data
 
 

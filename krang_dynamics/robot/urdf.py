@@ -109,9 +109,10 @@ class Urdf:
         return lower, upper, velocity
 
     def leaves(self) -> list[str]:
-        """Links without children: the default end effectors."""
+        """Moving links without children: the default end effectors."""
         parents = {joint.parent for joint in self.joints.values()}
-        return [name for name in self.links if name not in parents and name != self.root]
+        fixed = self.rigid_part(self.root)
+        return [name for name in self.links if name not in parents and name not in fixed]
 
     def subtree(self, link: str) -> Iterator[str]:
         """`link` and all links beyond it."""

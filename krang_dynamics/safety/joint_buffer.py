@@ -327,7 +327,7 @@ def _invalid(sample: JointSamples, clock: float, ahead: float) -> str | None:
     if not (isfinite(sample.stamp) and sample.stamp >= 0):
         return f'stamp {sample.stamp} s'
     if sample.stamp > clock + ahead:
-        return f'stamp {sample.stamp} s is {sample.stamp - clock:.3f} s ahead of the clock'
+        return f'stamp {sample.stamp:.3f} s is {sample.stamp - clock:.3f} s ahead of the clock'
     return None
 
 

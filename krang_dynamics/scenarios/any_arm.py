@@ -14,6 +14,7 @@ from .scenario import Criterion, Scenario, follow, largest, push, rms
 HOLD, MOVE = 0.5, 2.0  # start of each part [s]
 HALF = 1.8  # duration of the motion there, and of the motion back [s]
 REACH = 0.3  # of a joint, at most half of its range in that direction [rad, m]
+LEAST = 0.6  # share of it for the last joint, so that the curves of a plot differ
 BANDWIDTH = 10 * pi  # of computed torque [rad/s]
 FORCE, DURATION = 20.0, 0.3  # largest push [N], and how long it lasts [s]
 DEFLECTION = 0.02  # of a joint by the push [rad, m]
@@ -61,6 +62,7 @@ def there_and_back(robot: Robot) -> JointMotion:
     reach = np.minimum(REACH, 0.5 * np.maximum(up, down))
     reach = np.minimum(reach, 0.5 * robot.velocity_limits * HALF / 1.875)
     reach = np.where(up >= down, reach, -reach)
+    reach *= np.linspace(1, LEAST, robot.nv)
     reach[_is_stuck(robot)] = 0
     times = np.arange(0, 2 * HALF + 0.3, 0.02)
     share = smooth_step(times / HALF) - smooth_step((times - HALF - 0.1) / HALF)
@@ -76,19 +78,22 @@ def there_and_back(robot: Robot) -> JointMotion:
 
 
 def hand_push(robot: Robot) -> tuple[str, tuple[float, float, float]]:
-    """The frame that most joints move, and a force [N] in world axes that deflects no joint much."""
-    q = robot.home
-    jacobians = {frame: robot.jacobian(q, frame)[:3] for frame in robot.config.end_effectors}
-    frame = max(jacobians, key=lambda name: int((np.abs(jacobians[name]).max(axis=0) > 1e-9).sum()))
-    axis = int(np.argmax(np.linalg.norm(jacobians[frame], axis=1)))
-    torque = jacobians[frame][axis]
-    deflection = np.abs(np.linalg.solve(robot.mass_matrix(q), torque)) / BANDWIDTH**2
-    room = np.minimum(robot.upper - q, q - robot.lower)
-    allowed = np.minimum(DEFLECTION, 0.3 * room)
-    with np.errstate(divide='ignore', invalid='ignore'):
-        size = np.nanmin([FORCE, *(0.05 * robot.effort_limits / np.abs(torque)), *(allowed / deflection)])
-    force = -size * np.eye(3)[axis]
-    return frame, (float(force[0]), float(force[1]), float(force[2]))
+    """A frame and a force [N] in world axes: large, on many joints, with a small deflection of each."""
+    q, inverse = robot.home, np.linalg.inv(robot.mass_matrix(robot.home))
+    allowed = np.minimum(DEFLECTION, 0.3 * np.minimum(robot.upper - q, q - robot.lower))
+    pushes = []
+    for frame in robot.config.end_effectors:
+        jacobian = robot.jacobian(q, frame)[:3]
+        axis = int(np.argmax(np.linalg.norm(jacobian, axis=1)))
+        torque = jacobian[axis]
+        deflection = np.abs(inverse @ torque) / BANDWIDTH**2
+        with np.errstate(divide='ignore', invalid='ignore'):
+            limits = [*(0.05 * robot.effort_limits / np.abs(torque)), *(allowed / deflection)]
+            size = float(np.nanmin([FORCE, *limits]))
+        moved = int((np.abs(jacobian).max(axis=0) > 1e-9).sum())
+        pushes.append((moved * size, frame, -size * np.eye(3)[axis]))
+    _, frame, (x, y, z) = max(pushes, key=lambda entry: entry[0])
+    return frame, (float(x), float(y), float(z))
 
 
 def _is_stuck(robot: Robot) -> Mask:

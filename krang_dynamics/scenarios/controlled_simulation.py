@@ -8,6 +8,7 @@ from typing import Any
 from ..errors import KrangError
 from .processes import Processes, signals_as
 
+NEXT = '^C ends; in other terminals: krang send FILE, krang record --out BAG, krang view'
 POLL = 0.2  # period at which the processes are checked [s]
 
 
@@ -19,6 +20,7 @@ def run_simulation(simulator: Mapping[str, Any], terms: Sequence[str], ros_args:
     }  # fmt: skip
     on_clock = {**shared, 'use_sim_time': True}
     guarded = ('-r', 'effort_commands:=guarded/effort_commands')
+    print(f'{NEXT} {simulator["robot"]}', flush=True)
     with signals_as(signal.default_int_handler), Processes(is_logged=False) as processes:
         processes.start('torque_controller', {**on_clock, **controller})
         processes.start('torque_guard', on_clock)

@@ -64,7 +64,8 @@ def joint_groups(robot: Robot) -> dict[str, list[int]]:
     else:
         stems = [re.sub(r'[_ ]*\d+$', '', name) for name in robot.joint_names]
         limbs = {stem for stem in stems if SMALLEST_GROUP <= stems.count(stem) < robot.nv}
-        kinds = [stem if stem in limbs else 'trunk' if limbs else '' for stem in stems]
+        rest = {0: '', 1: 'other'}.get(len(limbs), 'trunk')
+        kinds = [stem if stem in limbs else rest for stem in stems]
     return {kind: [row for row, other in enumerate(kinds) if other == kind] for kind in dict.fromkeys(kinds)}
 
 

@@ -7,10 +7,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from math import inf
 from pathlib import Path
-from shutil import rmtree
 from time import monotonic
 
-from ..bags.io.files import refuse_existing
+from ..bags.io.files import make_way, refuse_bag, refuse_existing
 from ..errors import InputError, KrangError
 from ..robot.library import load_robot
 from ..robot.model import Robot
@@ -21,6 +20,8 @@ from .demo_record import DemoRecord, record_of
 from .demonstrations import scenario_of
 from .processes import Processes, private_domain, signals_as
 from .scenario import Result, Scenario
+
+PICTURES = ('.png', '.pdf', '.svg')
 
 Message = tuple[str, str, int, bytes]  # topic, type, arrival [ns], bytes
 
@@ -40,17 +41,18 @@ class DemoOptions:
 
 def run_demo(options: DemoOptions) -> int:
     """Exit status: 0 if all criteria are met, else 1. SIGINT and SIGTERM raise KeyboardInterrupt."""
-    _check(options)
+    _check_files(options)
     robot = load_robot(options.robot)
     scenario = scenario_of(robot)
+    shortest = min(criterion.end for criterion in scenario.criteria)
+    if options.duration is not None and not shortest <= options.duration < inf:
+        raise InputError(f'--duration is {options.duration:g} s; the first part ends at {shortest:g} s')
     with signals_as(signal.default_int_handler):
         start = monotonic()
         record, messages = _play(robot, scenario, options)
         results = scenario.evaluate(record)
         if not results:
-            raise KrangError(
-                f'no part of the scenario ends within {record.times[-1]:.1f} s; give it more time'
-            )
+            raise KrangError(f'no part of the scenario ends within {record.times[-1]:.1f} s')
         print('\n'.join(_table(results)))
         skipped = len(scenario.criteria) - len(results)
         if skipped:
@@ -60,15 +62,14 @@ def run_demo(options: DemoOptions) -> int:
     return 0 if all(result.passed for result in results) else 1
 
 
-def _check(options: DemoOptions) -> None:
-    if options.duration is not None and not 0 < options.duration < inf:
-        raise InputError(f'--duration is {options.duration:g} s; it must be positive')
+def _check_files(options: DemoOptions) -> None:
+    """Refuse files that cannot be written before the work begins."""
+    for path, kinds in ((options.picture, PICTURES), (options.animation, ('.gif',))):
+        if path is not None and Path(path).suffix not in kinds:
+            raise InputError(f'{path}: the name must end in {" or ".join(kinds)}')
     refuse_existing((options.picture, options.animation), options.force)
-    if options.bag is not None and Path(options.bag).exists():
-        if not options.force:
-            raise InputError(f'{options.bag} exists already; choose another name, or add --force')
-        if not _is_bag(Path(options.bag)):
-            raise InputError(f'{options.bag} exists and is not a bag; choose another name')
+    if options.bag is not None:
+        refuse_bag(options.bag, options.force)
 
 
 def _play(robot: Robot, scenario: Scenario, options: DemoOptions) -> tuple[DemoRecord, list[Message]]:
@@ -122,12 +123,13 @@ def _write_files(
         animate(robot, record.times, record.q, options.animation)
         print(f'animation: {options.animation}')
     if options.bag is not None:
-        _write_bag(options.bag, messages)
+        _write_bag(options.bag, messages, options.force)
         print(f'bag: {options.bag}')
 
 
 def _picture(robot: Robot, options: DemoOptions) -> str:
-    return options.picture or f'krang_demo_{robot.name}.png'
+    name = re.sub(r'[^\w.-]', '_', robot.name)  # it may have a slash
+    return options.picture or f'krang_demo_{name}.png'
 
 
 class _Progress:
@@ -161,15 +163,10 @@ def _table(results: list[Result]) -> list[str]:
     return table(('criterion', 'measured', 'at most', 'unit', 'met'), rows)
 
 
-def _is_bag(folder: Path) -> bool:
-    return (folder / 'metadata.yaml').is_file()
-
-
-def _write_bag(path: str, messages: Iterable[Message]) -> None:
+def _write_bag(path: str, messages: Iterable[Message], force: bool) -> None:
     from ..bags.io.writer import BagWriter
 
-    if _is_bag(Path(path)):
-        rmtree(path)
+    make_way(path, force)
     with BagWriter(path) as bag:
         for topic, kind, arrival, data in messages:
             bag.write(topic, kind, data, arrival)

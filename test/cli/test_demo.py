@@ -169,10 +169,12 @@ def test_its_nodes_end_when_it_is_killed(demo):
 @pytest.mark.parametrize(
     ('arguments', 'words'),
     [
-        (['planar_2r', '--duration', '-1'], '--duration is -1 s; it must be positive'),
-        (['planar_2r', '--duration', 'nan'], '--duration is nan s'),
+        (['planar_2r', '--duration', '-1'], '--duration is -1 s; the first part ends at'),
+        (['planar_2r', '--duration', 'nan'], "'nan' is not a finite number"),
+        (['planar_2r', '--picture', 'p.xyz'], 'must end in .png'),
+        (['planar_2r', '--record', 'no/folder'], 'its folder does not exist'),
         (['planar_3r'], "'planar_3r'"),
-        (['planar_2r', '--record', '.', '--force'], '. exists and is not a bag'),
+        (['planar_2r', '--record', '.', '--force'], '. is not a bag'),
     ],
 )
 def test_impossible_requests_are_errors_of_one_line(arguments, words, tmp_path, monkeypatch, capsys):

@@ -68,10 +68,15 @@ def test_a_model_that_is_worse_on_held_out_data_is_not_written(tmp_path, capsys)
         ['{bag}', 'nowhere', '--robot', 'planar_2r'],
         ['{bag}', '--robot', 'planar_2r', '--held-out', 'nowhere'],
         ['{bag}', '--robot', 'planar_2r', '--payload', 'tip'],
+        ['{bag}', '--robot', 'planar_2r', '--total-mass', '0'],
+        ['{bag}', '--robot', 'planar_2r', '--find-gravity'],
+        ['{bag}', '--robot', 'planar_2r', '--cutoff', '1e-9'],
+        ['{bag}', '--robot', 'planar_2r', '--share', 'nan'],
     ],
 )
 def test_errors_are_one_line_and_status_two(arguments, bag, capsys):
     assert main(['identify', *(word.format(bag=bag) for word in arguments)]) == 2
     error = capsys.readouterr().err
     assert error.startswith('krang: ')
+    assert 'internal error' not in error
     assert error.count('\n') == 1

@@ -74,11 +74,13 @@ def test_arrays_by_name_are_read(suffix, states, tmp_path):
         (['a.csv', '--columns', 'q=1-9'], 'it has 2 columns'),
         (['a.csv', '--units', 'q=furlong'], 'use a number or one of'),
         (['a.csv'], '--rate'),
+        (['words.csv'], 'column q.a has no numbers'),
     ],
 )
 def test_errors_are_one_line(arguments, message, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     (tmp_path / 'a.csv').write_text('q.a,q.b\n1,2\n')
+    (tmp_path / 'words.csv').write_text('time,q.a\n0,zero\n')
     assert main(['import', *arguments, '--out', 'bag']) == 2
     error = capsys.readouterr().err
     assert message in error

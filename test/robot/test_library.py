@@ -275,6 +275,16 @@ def test_a_wrong_lock_is_refused_by_name(locked, words):
     assert words in refusal(kd.load_robot, ARM, locked=locked)
 
 
+def test_a_robot_file_extends_a_urdf(tmp_path):
+    urdf = kd.load_robot('planar_2r').urdf
+    (tmp_path / 'arm.urdf').write_bytes(urdf.text)
+    (tmp_path / 'mine.yaml').write_text('extends: arm.urdf\ngravity: [0, 0, -1.6]\n')
+    mine = kd.load_robot(tmp_path / 'mine.yaml')
+    assert mine.name == urdf.name
+    bare = kd.load_robot(tmp_path / 'arm.urdf', gravity=(0, 0, -1.6))
+    np.testing.assert_array_equal(mine.gravity_torque(mine.home), bare.gravity_torque(bare.home))
+
+
 def test_a_robot_file_extends_any_other(tmp_path):
     (tmp_path / 'sub').mkdir()
     (tmp_path / 'base.yaml').write_text('extends: planar_2r\nname: base\ngravity: [0, 0, -1.6]\n')

@@ -51,6 +51,18 @@ def test_the_push_is_at_the_hand_and_small(arm):
     assert (np.abs(torque) <= 0.051 * arm.effort_limits).all()
 
 
+def test_the_hand_is_pushed_and_not_a_light_finger(arm):
+    hand = (
+        '<link name="tcp"/><joint name="fixed" type="fixed"><parent link="tool"/><child link="tcp"/></joint>'
+        '<link name="finger"><inertial><mass value="0.01"/><inertia ixx="1e-6" iyy="1e-6" izz="1e-6" ixy="0" '
+        'ixz="0" iyz="0"/></inertial></link><joint name="grip" type="prismatic"><parent link="tool"/>'
+        '<child link="finger"/><limit lower="0" upper="0.04" effort="20" velocity="0.2"/></joint></robot>'
+    )
+    gripper = kd.load_robot(arm.urdf.text.decode().replace('</robot>', hand))
+    assert set(gripper.config.end_effectors) == {'tcp', 'finger'}
+    assert hand_push(gripper)[0] == 'tcp'
+
+
 @pytest.mark.parametrize(
     ('robot', 'words'),
     [

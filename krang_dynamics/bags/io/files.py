@@ -6,7 +6,7 @@ from pathlib import Path
 
 from ...errors import KrangError
 
-BAG_FILES = ('.mcap', '.db3', '.yaml')
+BAG_FILES = {'.mcap', '.db3', '.yaml'}
 
 
 def refuse_existing(paths: Iterable[str | None], force: bool) -> None:
@@ -20,25 +20,35 @@ def refuse_existing(paths: Iterable[str | None], force: bool) -> None:
             raise KrangError(f'{path}: cannot be written: it is a folder, or its folder does not exist')
 
 
-def make_way(path: str | Path, force: bool) -> None:
-    """Make sure that a new bag can be written to `path`; `force` deletes an old bag, but no other folder."""
+def refuse_bag(path: str | Path, force: bool) -> None:
+    """Raise KrangError unless a bag can be written to `path`; `force` allows to replace an old bag."""
     folder = Path(path)
     if not folder.resolve().parent.is_dir():
         raise KrangError(f'{path}: its folder does not exist')
-    if not folder.exists():
-        return
-    if not force:
+    if folder.exists() and not force:
         raise KrangError(f'{path} exists already; choose another name, or add --force')
-    if not folder.is_dir() or any(entry.suffix not in BAG_FILES for entry in folder.iterdir()):
+    if folder.exists() and not _is_bag(folder):
         raise KrangError(f'{path} is not a bag, so it is not replaced; choose another name')
-    shutil.rmtree(folder)
+
+
+def make_way(path: str | Path, force: bool) -> None:
+    """Make sure that a new bag can be written to `path`; `force` deletes an old bag, but no other folder."""
+    refuse_bag(path, force)
+    if Path(path).exists():
+        shutil.rmtree(path)
+
+
+def _is_bag(folder: Path) -> bool:
+    kinds = {entry.suffix for entry in folder.iterdir()} if folder.is_dir() else set()
+    return bool(kinds) and kinds <= BAG_FILES
 
 
 def write(path: str | None, text: str) -> None:
-    """Write a text file; without a path do nothing."""
+    """Write a text file, and print its name; without a path do nothing."""
     if path is None:
         return
     try:
         Path(path).write_text(text, encoding='utf-8')
     except OSError as error:
         raise KrangError(f'{path}: cannot be written: {error.strerror}') from error
+    print(f'written: {path}')

@@ -79,6 +79,9 @@ def read_table(path: Path, columns: Columns) -> TableRecording:
                 for key in found['q']
             ]
         ) * columns.factors.get(kind, 1.0)
+    for place in (*found['time'].values(), *found['q'].values()):
+        if not np.isfinite(data[:, place]).any():
+            raise BagError(f'{path}: column {names[place]} has no numbers')
     return TableRecording(joints, t, values)
 
 

@@ -27,6 +27,7 @@ LONGEST_GAP = 60_000_000_000  # longest gap through which the watchdog steps whi
 STOP_REQUESTS = ('release', 'lower', 'fade')  # events of ~/state
 SETTLING = 1_000_000_000  # after taking over from a controller in flight nothing is compared [ns]
 MOST_WAITING = 1000  # messages that wait for the step that used them
+SAME_TRAJECTORY = 1_000_000_000  # largest difference of its reception at controller and recorder [ns]
 CLOCK = '/clock'
 
 
@@ -175,6 +176,11 @@ class Replayer:
             )
         if self._must_enable:
             result.refuse(self._enable_refusal)
+        if self._takes_over:
+            result.notes.append(
+                'the controller was active before the recording: its reference is not known, so the replay '
+                'holds the first position until the next trajectory'
+            )
         if recorded.robot and recorded.robot != self._robot.name:
             result.notes.append(f'the recording is of {recorded.robot}, not of {self._robot.name}')
         lost = {key for step in self._labels if (key := self._key(step)) not in self._order}
@@ -511,9 +517,15 @@ class Replayer:
 
     def _take_trajectory(self, state: NodeState) -> None:
         """The recorded trajectory that the controller accepted, by the time at which it received it."""
-        if self._trajectories:
-            _, message = min(self._trajectories, key=lambda entry: abs(entry[0] - state.trajectory))
-            try:
-                self._session.take_trajectory(message)
-            except KrangError as error:
-                self.result.refuse(str(error))
+        near = [(abs(time - state.trajectory), k) for k, (time, _) in enumerate(self._trajectories)]
+        distance, k = min(near, default=(SAME_TRAJECTORY, 0))
+        if distance >= SAME_TRAJECTORY:
+            if state.trajectory < self._bag.start:  # of the time before the recording
+                return
+            time = self.result.since_start(self._arrival)
+            self.result.notes.append(f'the trajectory that was accepted at {time:.3f} s is not recorded')
+            return
+        try:
+            self._session.take_trajectory(self._trajectories[k][1])
+        except KrangError as error:
+            self.result.refuse(str(error))

@@ -103,13 +103,13 @@ def _motion(run: RecordedSamples, filtering: Filtering) -> FilteredMotion | None
     missing, differentiated = np.isnan(run.v), _spline_slope if filtering.spline else _central_slope
     v = np.where(missing, differentiated(run.q, run.t), run.v) if missing.any() else run.v
     t, arrival, q, v, effort = _even(run, v)
-    if filtering.cutoff:
-        rate = (len(t) - 1) / (t[-1] - t[0])
-        q, v, effort = low_pass(np.stack([q, v, effort]), filtering.cutoff, rate)
-    a = differentiated(v if filtering.acceleration == 'velocity' else differentiated(q, t), t)
-    drop = round(filtering.settling * (len(t) - 1) / (t[-1] - t[0]))
+    rate = (len(t) - 1) / (t[-1] - t[0])
+    drop = round(filtering.settling * rate)
     if len(t) <= 2 * drop:
         return None
+    if filtering.cutoff:
+        q, v, effort = low_pass(np.stack([q, v, effort]), filtering.cutoff, rate)
+    a = differentiated(v if filtering.acceleration == 'velocity' else differentiated(q, t), t)
     rows = slice(drop, len(t) - drop)
     return FilteredMotion(t[rows], arrival[rows], q[rows], v[rows], a[rows], effort[rows])
 

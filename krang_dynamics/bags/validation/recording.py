@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import islice
 
 import numpy as np
@@ -96,13 +97,25 @@ class Recording:
         self.known = moves & (speaks | ~driven)
 
     def windows(self, start: float = 0.0, stop: float = 1.0) -> list[Window]:
-        """The recording split into windows; `start` and `stop` are shares of its duration."""
-        first, last = (
-            self.bag.start + round(share * (self.bag.stop - self.bag.start)) for share in (start, stop)
-        )
+        """The recording split into windows; `start` and `stop` are shares of its samples."""
+        first, last = map(self._arrival, (start, stop))
         count = max(1, round((last - first) * 1e-9 * self.rate / WINDOW))
         edges = np.linspace(0, last - first, count + 1).astype(np.int64) + first
         return list(zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True))
+
+    def _arrival(self, share: float) -> int:
+        """When this share of the samples had arrived [ns]."""
+        if share in (0, 1):
+            return self.bag.stop if share else self.bag.start
+        return int(self._arrivals[int(share * len(self._arrivals))])
+
+    @cached_property
+    def _arrivals(self) -> Integers:
+        """Times of arrival of the samples [ns]; a simulator that waits for its start repeats a sample."""
+        groups = (
+            group for window in self.windows() for group in decode(self.bag.batches(self.topic, *window))[0]
+        )
+        return np.sort(np.concatenate([group.arrival[_rising(_stamps(group))] for group in groups]))
 
     def samples(self, start: int, stop: int) -> RecordedSamples:
         """Samples that arrived in start <= t < stop [ns].
@@ -245,7 +258,7 @@ def _stamps(states: JointStates) -> Integers:
     return np.where(unset, states.arrival + offset, states.stamp)
 
 
-def _rising(t: Array) -> Mask:
+def _rising(t: Array | Integers) -> Mask:
     """Which samples are later than all samples before them."""
     latest = np.maximum.accumulate(t)
     return np.asarray(np.concatenate([[True], t[1:] > latest[:-1]]))

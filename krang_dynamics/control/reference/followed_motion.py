@@ -70,7 +70,7 @@ class FollowedMotion:
         if not self._largest:
             return 'done; joint_states has no joint of the motion, so its errors are not known'
         rows = [
-            [name, f'{error:.4f}', f'{time:.2f}', f'{self._last[name]:.4f}']
+            [name, f'{error:.5f}', f'{time:.2f}', f'{self._last[name]:.5f}']
             for name, (error, time) in self._largest.items()
         ]
         header = ['joint', 'largest error [rad, m]', 'at [s]', 'last error']

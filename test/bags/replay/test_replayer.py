@@ -375,6 +375,7 @@ def test_a_flight_recorders_bag_reproduces_its_fault(kind, tmp_path):
     assert fault == flight.fault
     assert time == pytest.approx(result.duration, abs=0.011)
     assert 'reproduced' in result.text()
+    assert 'was active before the recording' in result.text()
     assert result.comparison.count > 50
     assert result.comparison.largest < 1e-6
 
@@ -396,6 +397,17 @@ def test_a_gap_of_the_recording_is_named_with_its_time(tmp_path):
     assert [fault.kind for _, fault in result.faults] == ['state']
     assert 'gap in the recorded joint states: 0.150 s, until 0.64' in result.text()
     assert 'not in the recording; it has a gap of 0.150 s' in result.text()
+
+
+def test_a_trajectory_that_the_recorder_missed_is_named_and_no_other_takes_its_place(tmp_path):
+    flight = Flight(ramp_time=0.1, terms=('gravity', 'computed_torque')).run(0.2).enable().run(0.3)
+    flight.follow((0.5, flight.q + 0.1)).run(1.5).follow((0.5, flight.q - 0.1)).run(0.3)
+    first = next(entry for entry in flight.messages if entry[1] == '/joint_trajectory')
+    flight.messages.remove(first)
+    result = replay(Bag(flight.write(tmp_path / 'bag')), flight.robot)
+    (note,) = result.notes
+    assert 'the trajectory that was accepted at' in note
+    assert 'is not recorded' in note
 
 
 def test_another_robot_is_named(tmp_path):

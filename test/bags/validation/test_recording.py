@@ -119,6 +119,17 @@ def test_windows_cover_everything_once(robot, tmp_path, monkeypatch):
     assert sum(len(recording.samples(*window).t) for window in recording.windows(0.5, 1.0)) == len(t) // 2
 
 
+def test_a_share_counts_samples_and_not_the_time_before_a_simulator_starts(robot, tmp_path):
+    t, q, v, _ = motion(robot, 2.0)
+    wait = len(t)  # repeated samples before the first step
+    q, v = (np.concatenate([np.repeat(x[:1], wait, axis=0), x]) for x in (q, v))
+    stamps = START + np.concatenate([np.zeros(wait), np.round(1e9 * t)]).astype(np.int64)
+    late = np.arange(len(stamps)) / 200
+    recording = opened(record(tmp_path / 'bag', robot.joint_names, late, q, v, v, stamps=stamps), robot)
+    (half,) = recording.windows(0.0, 0.5)
+    assert len(recording.samples(*half).t) == len(t) // 2
+
+
 def test_joints_of_other_sensors_come_from_the_truth_of_a_simulator(tmp_path):
     krang = kd.load_robot('krang')
     t, q, v, _ = motion(krang, 0.2)

@@ -25,8 +25,8 @@ def test_the_error_is_the_distance_from_the_motion_from_where_the_robot_was():
     followed.take(sample(ROBOT.home + 0.5, START + 2.0))
     assert followed.is_over
     lines = followed.text().splitlines()
-    assert lines[2].split()[:2] == ['joint_1', '0.0000']
-    assert lines[3].split() == ['joint_2', '0.0500', '1.00', '0.0000']
+    assert lines[2].split()[:2] == ['joint_1', '0.00000']
+    assert lines[3].split() == ['joint_2', '0.05000', '1.00', '0.00000']
 
 
 def test_states_without_stamps_count_by_arrival():
