@@ -86,18 +86,19 @@ def run(options: argparse.Namespace) -> int:
     )
     print(result.text())
     write(options.json, json.dumps(result.as_json(), indent=2))
-    worse = result.worse()
-    if worse:
-        print('\n'.join(['', 'Worse on held-out data', *(f'  {line}' for line in worse)]))
-        if not options.force:
-            print('No model is written; --force writes it nevertheless.')
-            return 1
+    worse, doubts = result.worse(), result.doubts()
+    for title, lines in (('Worse on held-out data', worse), ('Doubtful: check the recording', doubts)):
+        if lines:
+            print('\n'.join(['', title, *(f'  {line}' for line in lines)]))
+    if (worse or doubts) and not options.force:
+        print('No model is written; --force writes it nevertheless.')
+        return 1
     _write_model(options, robot, result.robot, result.used)
     if options.html:
         from ..bags.identification.identification_report import identification_report
 
         write(options.html, identification_report(result))
-    return 1 if worse else 0
+    return 1 if worse or doubts else 0
 
 
 def _static(options: argparse.Namespace, robot: Robot) -> int:

@@ -17,6 +17,7 @@ from ..io.reader import Bag
 from ..validation.filtering import Filtering
 from ..validation.recording import Reading, Recording, Window
 from ..validation.validation import Validation, validate
+from ..validation.verdict import explained_effort
 from .bandwidth import suitable_cutoff
 from .consistent_fit import fit_consistent, is_consistent
 from .delay import DELAYS, at_delay, estimate_delay
@@ -37,6 +38,8 @@ from .window_equations import Estimate, Source, Survey, SurveyJob, WeightedEquat
 
 WORSE = 1.1  # ratio of errors from which a model is worse on held-out data,
 NOTICEABLE = 0.02  # if the error grows by this share of the torque
+HEAVIER = 3.0  # factor between described and identified mass from which the recording is doubtful
+EXPLAINED = 0.3  # least share of a joint's effort that model, motion or pose must explain
 KNOWN = 0.1  # relative deviation up to which a base parameter counts as well determined
 
 
@@ -62,6 +65,7 @@ class Identification:
     left_out: dict[str, str] = field(default_factory=dict)  # joints whose equations were not used, and why
     problems: list[str] = field(default_factory=list)
     check: list[str] = field(default_factory=list)  # of the recordings
+    contradictions: list[str] = field(default_factory=list)  # of the recordings: units and limits
     before: list[Validation] = field(default_factory=list)  # of the held-out data
     after: list[Validation] = field(default_factory=list)
     used: str = ''
@@ -105,6 +109,15 @@ class Identification:
             for name, (a, b) in self.rmse().items()
             if b > WORSE * a and b**2 - a**2 > (NOTICEABLE * self._torque(name)) ** 2
         ]
+
+    def doubts(self) -> list[str]:
+        """Sentences on why the result should not be trusted."""
+        found = [
+            f'{self.names[i][:-2]}: mass from {self.prior[i]:.4g} to {self.theta[i]:.4g} kg'
+            for i in range(0, 10 * self.bodies, 10)
+            if not 1 / HEAVIER < self.theta[i] / self.prior[i] < HEAVIER
+        ]
+        return [*self.contradictions, *found]
 
     def _torque(self, joint: str) -> float:
         """Standard deviation of a joint's measured torque on the held-out data [N m]."""
@@ -207,17 +220,29 @@ def identify(
     unknowns = unknowns or Unknowns(robot.friction.sign or 'smooth')
     if not held_out and not 0 < share <= 1:
         raise BagError(f'--share is {share}; it must be above 0 and at most 1')
-    recordings = [Recording(Bag(path), robot, reading) for path in paths]
     for path in held_out:
         Recording(Bag(path), robot, reading)
-    filtering = filtering or Filtering(max(map(suitable_cutoff, recordings)))
     part = (0.0, 1.0 if held_out else share)
-    checks = [validate(path, robot, reading, filtering, part) for path in paths]
+    recordings, used, checks = _checked(paths, robot, reading, filtering, part)
+    contradictory = sorted({name for check in checks for name in check.contradictory})
+    notes = [f'! {name}: differentiated positions are used in place of its velocity' for name in contradictory]
+    lines = [line for check in checks for line in check.check]
+    if contradictory:
+        reading = replace(reading, differentiated=tuple(contradictory))
+        recordings, used, checks = _checked(paths, robot, reading, filtering, part)
+    filtering = used
     source, left_out = _source(paths, robot, reading, filtering, recordings, checks)
     items = [(i, w) for i, recording in enumerate(recordings) for w in recording.windows(*part)]
     found = fit(source, items, unknowns, recordings[0].locked, find_gains, total_mass)
     found.left_out = left_out
-    found.check = [line for check in checks for line in check.check]
+    found.check = [*lines, *notes]
+    found.contradictions = [line for check in checks for line in check.wrong]
+    if not find_gains:
+        found.contradictions += [
+            f'{name}: effort is {factor:.3g} times the predicted torque; check its unit, or use --gains'
+            for name, factor in {n: f for check in checks for n, f in check.factors.items()}.items()
+            if 0 < factor < 1
+        ]
     found.used = f'{", ".join(map(str, paths))}, {part[1]:.0%}, {found.count} samples, {filtering.describe()}'
     calibrated = replace(reading, gains=found.gains)
     rest = [(path, (0.0, 1.0)) for path in held_out] or [(path, (share, 1.0)) for path in paths if share < 1]
@@ -226,6 +251,19 @@ def identify(
         found.after.append(validate(path, found.robot, calibrated, filtering, span))
     found.held_out = ', '.join(f'{path}, {b - a:.0%}' for path, (a, b) in rest)
     return found
+
+
+def _checked(
+    paths: Sequence[str | Path],
+    robot: Robot,
+    reading: Reading,
+    filtering: Filtering | None,
+    part: tuple[float, float],
+) -> tuple[list[Recording], Filtering, list[Validation]]:
+    """The recordings, the filter, by default one that suits the motion, and the checks by `validate`."""
+    recordings = [Recording(Bag(path), robot, reading) for path in paths]
+    filtering = filtering or Filtering(max(map(suitable_cutoff, recordings)))
+    return recordings, filtering, [validate(path, robot, reading, filtering, part) for path in paths]
 
 
 def _source(
@@ -241,6 +279,14 @@ def _source(
     resting = set.intersection(*(set(check.resting) for check in checks)) - set(recordings[0].locked)
     left_out = dict.fromkeys(sorted(silent), 'its effort is missing or always zero')
     left_out |= dict.fromkeys(sorted(resting), 'it does not move')
+    frozen = {name for check in checks for name in check.frozen}
+    left_out |= dict.fromkeys(sorted(frozen), 'its effort does not change for a large part of the motion')
+    inverted = {name for check in checks for name, factor in check.factors.items() if factor < 0}
+    left_out |= dict.fromkeys(sorted(inverted), 'the sign of its effort is inverted')
+    for j in np.flatnonzero(recordings[0].measured):
+        name = robot.joint_names[j]
+        if name not in left_out and explained_effort([check.series for check in checks], int(j)) < EXPLAINED:
+            left_out[name] = 'its effort follows neither the model, nor its motion, nor its pose'
     moves, measured, known = (
         np.logical_and.reduce([getattr(recording, kind) for recording in recordings])
         for kind in ('moving', 'measured', 'known')

@@ -1,4 +1,4 @@
-"""Single samples that contradict their neighbours, found and replaced by interpolation."""
+"""Samples that contradict their neighbours, the limits or each other, found and replaced."""
 
 import numpy as np
 from scipy.ndimage import median_filter
@@ -9,35 +9,59 @@ from ...robot.model import Robot
 NEIGHBOURS = 5  # samples, the suspect included
 SPREADS = 10.0  # distance from the neighbours' median at which a sample is suspect [standard deviations]
 SPEED, EFFORT = 0.1, 0.2  # and the least distance [velocity limits, ranges of the effort]
+CONTRADICTION = 0.5  # and from the differentiated position, of a velocity [velocity limits]
+IMPOSSIBLE = 3.0  # [velocity limits, effort limits]
+LONGEST = 0.25  # of a run of wrong positions; after a longer one the joint is somewhere else [s]
 MOST = 0.05  # a larger share of suspects is noise, not outliers
 
 
 def replace_outliers(robot: Robot, t: Array, q: Array, v: Array, effort: Array) -> Mask:
     """Replace outliers of q, v and effort (K, n) in place; returns where there were some (K, n).
 
-    A velocity that the positions confirm is no outlier; a missing one stays missing.
+    Wrong velocities become differentiated positions; a missing one stays missing.
     """
     if len(t) < NEIGHBOURS:
         return np.zeros(q.shape, dtype=bool)
-    period = (t[-1] - t[0]) / (len(t) - 1)
-    usual = _usual(np.diff(q, axis=0) / period)
-    fast = np.where(np.isfinite(robot.velocity_limits), robot.velocity_limits, usual)
-    jumps = _suspects(q, 3 * period * fast)
+    rates = np.diff(q, axis=0) * ((len(t) - 1) / (t[-1] - t[0]))
+    fast = np.where(np.isfinite(robot.velocity_limits), robot.velocity_limits, _usual(rates))
+    jumps = np.column_stack([_jumps(t, x, IMPOSSIBLE * limit) for x, limit in zip(q.T, fast, strict=True)])
     _interpolate(t, q, jumps)
     speed = np.gradient(q, t, axis=0)
-    spikes = _suspects(v, SPEED * fast) & (np.abs(v - speed) > 0.5 * np.abs(v - _median(v)))
+    usual = _median(v)
+    spikes = _suspects(v, usual, SPEED * fast) & (np.abs(v - speed) > 0.5 * np.abs(v - usual))
+    spikes |= _suspects(v, speed, CONTRADICTION * fast)
+    v[spikes] = speed[spikes]
     low, high = np.percentile(effort, (1, 99), axis=0)
-    peaks = _suspects(effort, EFFORT * (high - low))
-    _interpolate(t, v, spikes)
+    peaks = _suspects(effort, _median(effort), EFFORT * (high - low))
+    limits = np.where(robot.effort_limits > 0, robot.effort_limits, np.inf)
+    peaks |= _rare(np.abs(effort) > IMPOSSIBLE * limits)
     _interpolate(t, effort, peaks)
     return jumps | spikes | peaks
 
 
-def _suspects(x: Array, least: Array) -> Mask:
-    """Samples farther from the median of their neighbours than usual, and than `least` per joint."""
-    distance = np.abs(x - _median(x))
+def _jumps(t: Array, q: Array, fastest: float) -> Mask:
+    """Samples between a step that is faster than possible [rad/s] and the step back."""
+    period = (t[-1] - t[0]) / (len(t) - 1)
+    steps = np.flatnonzero(np.abs(np.diff(q)) > fastest * np.maximum(np.diff(t), period))
+    wrong, after = np.zeros(len(q), dtype=bool), 0
+    for step in steps.tolist():
+        last = int(np.searchsorted(t, t[step] + LONGEST))
+        for back in steps[(steps > step) & (steps < last)].tolist() if step >= after else ():
+            if abs(q[back + 1] - q[step]) <= fastest * (t[back + 1] - t[step]):
+                wrong[step + 1 : back + 1], after = True, back + 1
+                break
+    return wrong & (wrong.mean() <= MOST)
+
+
+def _suspects(x: Array, expected: Array, least: Array) -> Mask:
+    """Samples farther from what is expected than usual, and than `least` per joint."""
+    distance = np.abs(x - expected)
     deviation = 1.4826 * np.median(np.nan_to_num(distance), axis=0)
-    far = distance > np.maximum(SPREADS * deviation, np.maximum(least, 1e-9))
+    return _rare(distance > np.maximum(SPREADS * deviation, np.maximum(least, 1e-9)))
+
+
+def _rare(far: Mask) -> Mask:
+    """Per joint: none if there are too many."""
     return np.asarray(far & (far.mean(axis=0) <= MOST))
 
 
