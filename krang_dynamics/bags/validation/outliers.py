@@ -10,7 +10,7 @@ NEIGHBOURS = 5  # samples, the suspect included
 SPREADS = 10.0  # distance from the neighbours' median at which a sample is suspect [standard deviations]
 SPEED, EFFORT = 0.1, 0.2  # and the least distance [velocity limits, ranges of the effort]
 CONTRADICTION = 0.5  # and from the differentiated position, of a velocity [velocity limits]
-IMPOSSIBLE = 3.0  # [velocity limits, effort limits]
+IMPOSSIBLE = 3.0  # speed of a step of positions [velocity limits]
 LONGEST = 0.25  # of a run of wrong positions; after a longer one the joint is somewhere else [s]
 MOST = 0.05  # a larger share of suspects is noise, not outliers
 
@@ -33,8 +33,6 @@ def replace_outliers(robot: Robot, t: Array, q: Array, v: Array, effort: Array) 
     v[spikes] = speed[spikes]
     low, high = np.percentile(effort, (1, 99), axis=0)
     peaks = _suspects(effort, _median(effort), EFFORT * (high - low))
-    limits = np.where(robot.effort_limits > 0, robot.effort_limits, np.inf)
-    peaks |= _rare(np.abs(effort) > IMPOSSIBLE * limits)
     _interpolate(t, effort, peaks)
     return jumps | spikes | peaks
 

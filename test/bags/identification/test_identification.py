@@ -20,6 +20,10 @@ from krang_dynamics.robot.plausibility import link_fault
 pytest.importorskip('rosbags', reason='rosbags is not installed')
 
 
+def masses(robot):
+    return [link.mass for link in robot.urdf.links.values()]
+
+
 def changed(robot):
     """The robot with masses, friction and rotor inertia changed by up to 25 %, 50 % and 30 %."""
     random = np.random.default_rng(7)
@@ -159,9 +163,7 @@ def test_locked_joints_keep_their_description(tmp_path):
     path = record(tmp_path / 'a', robot.joint_names, t, q, v, torques(robot, q, v, a))
     found = identify([path], robot, Reading(locked=still))
     assert found.base_fit.condition < 1e4
-    assert [link.mass for link in found.robot.urdf.links.values()] == pytest.approx(
-        [link.mass for link in robot.urdf.links.values()], rel=0.01
-    )
+    assert masses(found.robot) == pytest.approx(masses(robot), rel=0.01)
 
 
 def test_other_recordings_can_be_held_out(tmp_path):
@@ -265,20 +267,28 @@ def test_a_rotor_that_the_description_lacks_is_found_and_spoils_no_mass(tmp_path
     value, deviation = found.kinds['joint_5']['rotor'][1:]
     assert value == pytest.approx(0.608, rel=0.02)
     assert deviation < 0.05
-    masses = [[link.mass for link in r.urdf.links.values()] for r in (found.robot, robot)]
-    assert masses[0] == pytest.approx(masses[1], rel=0.1)
+    assert masses(found.robot) == pytest.approx(masses(robot), rel=0.1)
 
 
-def test_a_joint_without_effort_is_left_out_by_name(tmp_path):
+@pytest.mark.parametrize(
+    ('effort', 'reason'),
+    [
+        (lambda tau, noise: 0 * tau, 'missing or always zero'),
+        (lambda tau, noise: 0 * tau + 3.7, 'does not change'),
+        (lambda tau, noise: np.where(np.arange(len(tau)) % 500 < 150, 0, tau), 'does not change'),
+        (lambda tau, noise: 30 * noise, 'follows neither'),
+        (lambda tau, noise: -tau, 'inverted'),
+    ],
+)
+def test_a_joint_whose_effort_says_nothing_is_left_out_by_name(effort, reason, tmp_path):
     robot = kd.load_robot('anthropomorphic')
     t, q, v, a = excited(robot)
     tau = torques(robot, q, v, a)
-    tau[:, 1] = 0.0
+    tau[:, 1] = effort(tau[:, 1], np.random.default_rng(1).normal(size=len(t)))
     found = identify([record(tmp_path / 'bag', robot.joint_names, t, q, v, tau)], robot)
     assert list(found.left_out) == ['joint_2']
-    assert 'joint_2 is left out' in found.text()
-    masses = [[link.mass for link in r.urdf.links.values()] for r in (found.robot, robot)]
-    assert masses[0] == pytest.approx(masses[1], rel=0.05)
+    assert reason in found.text()
+    assert masses(found.robot) == pytest.approx(masses(robot), rel=0.05)
 
 
 def test_outliers_change_nothing_and_are_counted(tmp_path):
@@ -286,10 +296,35 @@ def test_outliers_change_nothing_and_are_counted(tmp_path):
     t, q, v, a = excited(robot)
     tau = torques(robot, q, v, a)
     v[500, 2], v[700:703, 0] = 1000.0, 5.9e293
+    v[900:912, 1], q[1100:1109, 1] = 50.0, 0.0
     found = identify([record(tmp_path / 'bag', robot.joint_names, t, q, v, tau)], robot, share=0.9)
     assert any('joint_3: 1 sample(s) contradict' in line for line in found.check)
-    masses = [[link.mass for link in r.urdf.links.values()] for r in (found.robot, robot)]
-    assert masses[0] == pytest.approx(masses[1], rel=0.02)
+    assert any('joint_2: 21 sample(s) contradict' in line for line in found.check)
+    assert masses(found.robot) == pytest.approx(masses(robot), rel=0.02)
+
+
+@pytest.mark.parametrize('factor', [-1.0, 1e5])
+def test_a_velocity_that_contradicts_the_position_is_not_used(factor, tmp_path):
+    robot = kd.load_robot('anthropomorphic')
+    t, q, v, a = excited(robot)
+    tau = torques(robot, q, v, a)
+    found = identify(
+        [record(tmp_path / 'bag', robot.joint_names, t, q, v * [1, 1, factor, 1, 1, 1], tau)], robot
+    )
+    assert any('joint_3: differentiated positions are used' in line for line in found.check)
+    assert masses(found.robot) == pytest.approx(masses(robot), rel=0.02)
+
+
+def test_results_of_wrong_units_are_doubted(tmp_path):
+    robot = kd.load_robot('planar_2r')
+    t, q, v, a = excited(robot)
+    tau = torques(robot, q, v, a)
+    degrees = record(tmp_path / 'degrees', robot.joint_names, t, np.degrees(q), np.degrees(v), tau)
+    assert any('degrees?' in line for line in identify([degrees], robot).doubts())
+    weak = record(tmp_path / 'weak', robot.joint_names, t, q, v, 0.1 * tau)
+    assert any('check its unit' in line for line in identify([weak], robot).doubts())
+    heavy = record(tmp_path / 'heavy', robot.joint_names, t, q, v, 4 * tau)
+    assert any('mass from' in line for line in identify([heavy], robot).doubts())
 
 
 def test_a_recording_at_rest_is_refused(tmp_path):
@@ -321,11 +356,11 @@ def test_the_width_of_the_smooth_sign_is_identified(tmp_path):
 
 
 def test_gains_fail_joint_by_joint(tmp_path):
-    """The effort of joint_6 is noise."""
+    """The effort of joint_6 is friction and noise."""
     robot = kd.load_robot('anthropomorphic')
     t, q, v, a = excited(robot)
     tau = torques(robot, q, v, a)
-    tau[:, 5] = np.random.default_rng(1).normal(size=len(t))
+    tau[:, 5] = v[:, 5] + 0.1 * np.random.default_rng(1).normal(size=len(t))
     path = record(tmp_path / 'bag', robot.joint_names, t, q, v, tau)
     found = identify([path], robot, share=1.0, find_gains=True)
     assert found.gains['joint_2'] == pytest.approx(1.0, abs=0.02)
