@@ -225,7 +225,9 @@ def identify(
     part = (0.0, 1.0 if held_out else share)
     recordings, used, checks = _checked(paths, robot, reading, filtering, part)
     contradictory = sorted({name for check in checks for name in check.contradictory})
-    notes = [f'! {name}: differentiated positions are used in place of its velocity' for name in contradictory]
+    notes = [
+        f'! {name}: differentiated positions are used in place of its velocity' for name in contradictory
+    ]
     lines = [line for check in checks for line in check.check]
     if contradictory:
         reading = replace(reading, differentiated=tuple(contradictory))

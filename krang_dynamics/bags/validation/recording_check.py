@@ -161,7 +161,9 @@ def unit_problems(check: RecordingCheck, robot: Robot, moving: Mask) -> list[str
         low, high, limit = robot.lower[i], robot.upper[i], robot.velocity_limits[i]
         room = BEYOND * (high - low)
         if check.low[i] < low - room or check.high[i] > high + room:
-            what = f'positions from {check.low[i]:.4g} to {check.high[i]:.4g}, limits {low:.4g} and {high:.4g}'
+            what = (
+                f'positions from {check.low[i]:.4g} to {check.high[i]:.4g}, limits {low:.4g} and {high:.4g}'
+            )
         elif speeds[i] > limit > 0:
             what = f'its mean speed is {speeds[i]:.4g} rad/s, its limit {limit:.4g}'
         else:
