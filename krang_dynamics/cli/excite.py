@@ -29,12 +29,12 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
         type=int,
         default=1,
         metavar='N',
-        help='design so many short motions that complement each other; --out motion.csv writes motion_1.csv, ...',
+        help='so many short motions that complement each other; --out motion.csv writes motion_1.csv, ...',
     )
     add(
         '--friction',
         action='store_true',
-        help='passes of all joints at constant speeds, each half as fast as the one before, in place of a search',
+        help='passes at constant speeds, each half as fast as the one before, in place of a search',
     )
     add_lock(parser, 'a joint that must not move, at this position [rad, m]')
     add(

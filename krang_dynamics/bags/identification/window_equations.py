@@ -201,7 +201,7 @@ def _equations(
     rate, cutoff = (len(motion.t) - 1) / (motion.t[-1] - motion.t[0]), filtering.cutoff
     effort = motion.effort if not cutoff else low_pass(motion.effort, cutoff, rate)
     shifted = CubicSpline(motion.t, effort, axis=0)
-    # Friction is abrupt but cheap; the links are smooth and expensive, so they are evaluated at fewer samples.
+    # Friction is abrupt but cheap; the links are smooth and expensive: they are evaluated at fewer samples.
     step = filtering.stride(rate)
     coarse = 1 if regressor.robot.config.rolling else max(1, filtering.stride(rate, 0.0) // step)
     dense, motion, rate = motion.every(step), motion.every(step * coarse), rate / step

@@ -37,7 +37,7 @@ def verdict(series: PlotSeries, joint: int, figures: FitFigures, has_load_hint: 
 
 
 def explained_effort(several: Sequence[PlotSeries], joint: int) -> float:
-    """Share of the variance of a joint's effort that its model, motion or pose explains, whatever the gains."""
+    """Share of the variance of a joint's effort that its model, motion or pose explains, with any gains."""
     y, gravity, rotor, q, v, a = (
         np.concatenate([x[:, joint] for x in columns])
         for columns in zip(

