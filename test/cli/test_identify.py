@@ -68,6 +68,8 @@ def test_a_model_that_is_worse_on_held_out_data_is_not_written(tmp_path, capsys)
         ['{bag}', 'nowhere', '--robot', 'planar_2r'],
         ['{bag}', '--robot', 'planar_2r', '--held-out', 'nowhere'],
         ['{bag}', '--robot', 'planar_2r', '--payload', 'tip'],
+        ['{bag}', '--robot', 'planar_2r', '--loaded', '{bag}'],
+        ['{bag}', '--robot', 'planar_2r', '--loaded', 'nowhere', '--payload', 'tip=1'],
     ],
 )
 def test_errors_are_one_line_and_status_two(arguments, bag, capsys):

@@ -10,7 +10,7 @@ import numpy as np
 from ...arrays import Array, Mask
 from ...errors import BagError
 from ...robot.model import Robot
-from ...robot.urdf import Urdf
+from ...robot.payload import Payload
 from ...text import number, table
 from .. import parallel
 from ..io.reader import Bag
@@ -21,7 +21,7 @@ from ..validation.verdict import explained_effort
 from .bandwidth import suitable_cutoff
 from .consistent_fit import fit_consistent, is_consistent
 from .delay import DELAYS, at_delay, estimate_delay
-from .friction_shape import WIDTHS, choose_shape
+from .friction_shape import choose_shape, shape_places
 from .least_squares import (
     BaseFit,
     BaseParameters,
@@ -31,9 +31,9 @@ from .least_squares import (
     without_nuisance,
 )
 from .model_files import with_friction_and_motors, with_inertias
-from .parameter_fit import motor_gain, noise_levels
+from .parameter_fit import motor_gain, motor_gain_by_load, noise_levels
 from .plausible_bodies import body_bounds
-from .regressor import Regressor, Unknowns, random_motion
+from .regressor import Regressor, Unknowns, link_parameters, random_motion
 from .window_equations import Estimate, Source, Survey, SurveyJob, WeightedEquations, WeightedJob, added
 
 WORSE = 1.1  # ratio of errors from which a model is worse on held-out data,
@@ -56,6 +56,7 @@ class Identification:
     noise: dict[str, float]  # by joint [N m]
     gains: dict[str, float]  # by joint, factors on the effort
     gain_deviations: dict[str, float]
+    gain_sources: dict[str, str]  # what they were identified from
     robot: Robot
     kinds: dict[str, dict[str, tuple[float, float, float]]]  # joint, kind: before, after, deviation
     bodies: int  # number; theta begins with ten entries for each
@@ -133,6 +134,12 @@ class Identification:
         for joint, kinds in self.kinds.items():
             for kind, (before, after, deviation) in kinds.items():
                 rows.append([joint, kind, number(before), number(after), number(deviation, 2)])
+        notes += [
+            f'! {joint}: friction grows by {kinds["load"][1]:.2g} N m per N m of load; '
+            'the robot file has its value at the mean load'
+            for joint, kinds in self.kinds.items()
+            if 'load' in kinds
+        ]
         lines = [
             'Recording',
             *(f'  {line}' for line in [*self.check, *notes]),
@@ -143,16 +150,19 @@ class Identification:
             f'{len(self.base.independent)} base parameters of {len(self.names)}, condition number '
             f'{self.base_fit.condition:.3g}; {self.known()} have a standard deviation below {KNOWN:.0%}',
             '',
-            'Rotor inertia [kg m2], viscous [N m s/rad], Coulomb, Stribeck friction and offset [N m]',
+            'Rotor [kg m2], viscous [N m s/rad], Coulomb, Stribeck friction and offset [N m], load [1]',
             *(f'  {line}' for line in table(['joint', 'parameter', 'before', 'after', 'deviation'], rows)),
             '',
             f'Bodies, {self.consistent()} of {self.bodies} physically consistent',
             *(f'  {line}' for line in self._bodies()),
         ]
         if self.gain_deviations:
-            gains = [[n, number(g), number(self.gain_deviations[n], 2)] for n, g in self.gains.items()]
+            gains = [
+                [name, number(gain), number(self.gain_deviations[name], 2), self.gain_sources[name]]
+                for name, gain in self.gains.items()
+            ]
             lines += ['', 'Motor gains: factors on the recorded effort']
-            lines += [f'  {line}' for line in table(['joint', 'gain', 'deviation'], gains)]
+            lines += [f'  {line}' for line in table(['joint', 'gain', 'deviation', 'from'], gains)]
         if self.before:
             compared = [
                 [
@@ -211,16 +221,19 @@ def identify(
     share: float = 0.5,
     find_gains: bool = False,
     total_mass: float | None = None,
+    loaded: Sequence[str | Path] = (),
+    loads: Sequence[Payload] = (),
 ) -> Identification:
     """Fit to `paths`, validate on `held_out`; the default cutoff follows from the motion.
 
-    Without held-out recordings: fit to the first `share` of each path, validate on the rest.
+    Without held-out recordings: fit to the first `share` of each path, validate on the rest. Motor gains are
+    identified from recordings `loaded` with known payloads, `loads`, where there are some.
     """
     reading = reading or Reading()
     unknowns = unknowns or Unknowns(robot.friction.sign or 'smooth')
     if not held_out and not 0 < share <= 1:
         raise BagError(f'--share is {share}; it must be above 0 and at most 1')
-    for path in held_out:
+    for path in (*held_out, *loaded):
         Recording(Bag(path), robot, reading)
     part = (0.0, 1.0 if held_out else share)
     recordings, used, checks = _checked(paths, robot, reading, filtering, part)
@@ -235,7 +248,8 @@ def identify(
     filtering = used
     source, left_out = _source(paths, robot, reading, filtering, recordings, checks)
     items = [(i, w) for i, recording in enumerate(recordings) for w in recording.windows(*part)]
-    found = fit(source, items, unknowns, recordings[0].locked, find_gains, total_mass)
+    with_load = _with_load(source, robot, loaded, loads) if loaded else None
+    found = fit(source, items, unknowns, recordings[0].locked, find_gains, total_mass, with_load)
     found.left_out = left_out
     found.check = [*lines, *notes]
     found.contradictions = [line for check in checks for line in check.wrong]
@@ -301,7 +315,27 @@ def _source(
         )
     urdf = (robot.urdf.text, robot.urdf.source)
     masks = (moves & used, measured & used, known & used)
-    return Source(tuple(map(Path, paths)), robot.config, urdf, reading, filtering, *masks), left_out
+    source = Source(
+        tuple(map(Path, paths)), robot.config, urdf, reading, filtering, *masks, payloads=robot.payloads
+    )
+    return source, left_out
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """Recordings with a known load, and what it adds to the parameters of the links."""
+
+    source: Source
+    items: list[tuple[int, Window]]
+    load: Array
+
+
+def _with_load(source: Source, robot: Robot, paths: Sequence[str | Path], loads: Sequence[Payload]) -> Loaded:
+    source = replace(source, paths=tuple(map(Path, paths)))
+    recordings = [Recording(Bag(path), robot, source.reading) for path in paths]
+    items = [(i, window) for i, recording in enumerate(recordings) for window in recording.windows()]
+    loaded = robot.carrying((*robot.payloads, *loads))
+    return Loaded(source, items, link_parameters(loaded) - link_parameters(robot))
 
 
 def fit(
@@ -311,29 +345,34 @@ def fit(
     locked: Mapping[str, float],
     find_gains: bool = False,
     total_mass: float | None = None,
+    loaded: Loaded | None = None,
 ) -> Identification:
     """Delay, shape of friction, motor gains if requested, then physically consistent and base parameters."""
-    robot = Robot(source.config, Urdf(*source.urdf))
-    surveyed: Survey = []
-    for result in parallel.run(SurveyJob(source, unknowns), items, 'reading'):
-        surveyed = added(surveyed, result)
-    if not surveyed or not sum(part.count for part in surveyed[0]):
-        raise BagError(
-            f'{source.paths[0]}: nothing is left after filtering; it is too short or has too many gaps'
-        )
-    regressor = Regressor(robot, unknowns, source.moving, source.measured, source.known)
-    regressor, factors, delay = choose_model(regressor, surveyed)
+    robot = source.robot()
+    surveyed = _survey(source, unknowns, items)
+    first = Regressor(robot, unknowns, source.moving, source.measured, source.known)
+    regressor, delay = choose_model(first, surveyed)
+    factors = _factors(first, regressor, surveyed, delay)
     names = [name for name, row in zip(robot.joint_names, regressor.rows, strict=True) if row]
-    gains, gain_deviations, problems = {}, {}, []
-    if find_gains:
+    gains, gain_deviations, gain_sources, problems = {}, {}, {}, []
+    if find_gains or loaded:
+        others = None
+        if loaded:
+            others = _factors(first, regressor, _survey(loaded.source, unknowns, loaded.items), delay)
         for i, name in enumerate(names):
-            if regressor.measured[robot.joint_names.index(name)]:
-                try:
-                    gains[name], gain_deviations[name] = motor_gain(regressor, factors[i], name)
-                except BagError as error:
-                    problems.append(str(error))
-                    continue
-                factors[i] = factors[i].scaled(gains[name])
+            if not regressor.measured[robot.joint_names.index(name)]:
+                continue
+            try:
+                if loaded and others and (others[i].R[:, : len(loaded.load)] @ loaded.load).any():
+                    pair, gain_sources[name] = (factors[i], others[i]), 'load'
+                    found = motor_gain_by_load(regressor, pair, name, loaded.load)
+                else:
+                    found, gain_sources[name] = motor_gain(regressor, factors[i], name), 'links'
+            except BagError as error:
+                problems.append(str(error))
+                continue
+            gains[name], gain_deviations[name] = found
+            factors[i] = factors[i].scaled(gains[name])
         source = replace(source, reading=replace(source.reading, gains=gains))
     driven = regressor.measured[regressor.rows]
     theta, noises = noise_levels(regressor, factors, driven)
@@ -353,7 +392,8 @@ def fit(
         noise=dict(zip(names, solution.noises.tolist(), strict=True)),
         gains=gains,
         gain_deviations=gain_deviations,
-        robot=_as_robot(regressor, solution.theta, gains),
+        gain_sources=gain_sources,
+        robot=_as_robot(regressor, solution.theta, gains, factors),
         kinds=_kinds(regressor, solution.theta, solution.deviation),
         bodies=len(regressor.bodies),
         delay=(delay + solution.delay[0], solution.delay[1]),
@@ -362,6 +402,17 @@ def fit(
         problems=problems,
     )
     return gathered
+
+
+def _survey(source: Source, unknowns: Unknowns, items: list[tuple[int, Window]]) -> Survey:
+    surveyed: Survey = []
+    for result in parallel.run(SurveyJob(source, unknowns), items, 'reading'):
+        surveyed = added(surveyed, result)
+    if not surveyed or not sum(part.count for part in surveyed[0]):
+        raise BagError(
+            f'{source.paths[0]}: nothing is left after filtering; it is too short or has too many gaps'
+        )
+    return surveyed
 
 
 @dataclass(frozen=True)
@@ -403,57 +454,58 @@ def solve(
     return Solution(theta, deviation, base, fit_base(R, z, base), noises, (shift, 1 / scale))
 
 
-def choose_model(regressor: Regressor, surveyed: Survey) -> tuple[Regressor, list[TriangularFactor], float]:
-    """The regressor with the best shape of friction, its factors, and the delay of the effort [s]."""
-    robot, active, unknowns = regressor.robot, regressor.active(), regressor.unknowns
-    rows = np.flatnonzero(regressor.rows).tolist()
-    whole = []
-    for first, second in surveyed:
-        total = TriangularFactor(first.R, first.count)
-        total.add(second)
-        whole.append(total)
-    delays = len(DELAYS)
+def choose_model(regressor: Regressor, surveyed: Survey) -> tuple[Regressor, float]:
+    """The regressor with the best shape of friction, and the delay of the effort [s]."""
+    active, unknowns = regressor.active(), regressor.unknowns
     plain = [
-        TriangularFactor(np.delete(f.R, slice(len(own), f.R.shape[1] - delays), axis=1), f.count)
-        for f, own in zip(whole, active, strict=True)
+        TriangularFactor(np.delete(f.R, slice(len(own), f.R.shape[1] - len(DELAYS)), axis=1), f.count)
+        for f, own in zip(map(_total, surveyed), active, strict=True)
     ]
     priors = [(regressor.prior[own], regressor.spread[own]) for own in active]
     delay = estimate_delay(plain, priors)
-    weights = at_delay(delay)
-
-    def at(factor: TriangularFactor) -> TriangularFactor:
-        return factor.columns(np.arange(factor.R.shape[1] - delays), factor.R.shape[1] - delays, weights)
-
     wide = [
-        at(f).columns(own, len(regressor.names), np.array([1.0]))
+        _at(f, delay).columns(own, len(regressor.names), np.array([1.0]))
         for f, own in zip(plain, active, strict=True)
     ]
     theta, _ = noise_levels(regressor, wide, regressor.measured[regressor.rows])
-    for j, own, (first, second) in zip(rows, active, surveyed, strict=True):
-        chosen = choose_shape(regressor, j, own, (at(first), at(second)), theta)
-        name = robot.joint_names[j]
-        unknowns = replace(
-            unknowns,
-            width=dict(unknowns.width) | {n: w for n, w in chosen.width.items() if n == name},
-            stribeck=dict(unknowns.stribeck) | {n: w for n, w in chosen.stribeck.items() if n == name},
-        )
-    final = Regressor(robot, unknowns, regressor.moving, regressor.measured, regressor.rows)
+    for j, own, (first, second) in zip(np.flatnonzero(regressor.rows), active, surveyed, strict=True):
+        parts = (_at(first, delay), _at(second, delay))
+        unknowns = choose_shape(regressor, unknowns, int(j), own, parts, theta)
+    robot, moving = regressor.robot, regressor.moving
+    return Regressor(robot, unknowns, moving, regressor.measured, regressor.rows), delay
+
+
+def _total(parts: tuple[TriangularFactor, TriangularFactor]) -> TriangularFactor:
+    total = TriangularFactor(parts[0].R, parts[0].count)
+    total.add(parts[1])
+    return total
+
+
+def _at(factor: TriangularFactor, delay: float) -> TriangularFactor:
+    """The factor with the effort at one delay [s]."""
+    columns = factor.R.shape[1] - len(DELAYS)
+    return factor.columns(np.arange(columns), columns, at_delay(delay))
+
+
+def _factors(first: Regressor, final: Regressor, surveyed: Survey, delay: float) -> list[TriangularFactor]:
+    """The factors of the chosen regressor, from a survey with the columns of the first and all shapes."""
     factors = []
-    for j, own, factor in zip(rows, active, whole, strict=True):
-        name, places = robot.joint_names[j], {regressor.names[i]: k for k, i in enumerate(own)}
-        if unknowns.width.get(name) in WIDTHS and factor.R.shape[1] > len(own) + delays:
-            shape = len(own) + WIDTHS.index(unknowns.width[name])
-            places |= {f'{name}.coulomb': shape, f'{name}.stribeck': shape + len(WIDTHS)}
+    rows = np.flatnonzero(first.rows)
+    for j, own, factor in zip(rows, first.active(), map(_total, surveyed), strict=True):
+        places = {first.names[i]: k for k, i in enumerate(own)}
+        places |= shape_places(final, int(j), len(own), factor.R.shape[1] - len(DELAYS))
         kept = [k for k, column in enumerate(final.names) if column in places]
-        R = at(factor).R[:, [*(places[final.names[k]] for k in kept), -1]]
+        R = _at(factor, delay).R[:, [*(places[final.names[k]] for k in kept), -1]]
         factors.append(
             TriangularFactor(R, factor.count).columns(np.array(kept), len(final.names), np.ones(1))
         )
-    return final, factors, delay
+    return factors
 
 
-def _as_robot(regressor: Regressor, theta: Array, gains: dict[str, float]) -> Robot:
-    """The robot with the identified parameters."""
+def _as_robot(
+    regressor: Regressor, theta: Array, gains: dict[str, float], factors: list[TriangularFactor]
+) -> Robot:
+    """The robot with the identified parameters; friction that grows with load is that at the mean load."""
     robot, friction, unknowns = regressor.robot, regressor.robot.friction, regressor.unknowns
 
     def value(kind: str, otherwise: Array) -> Array:
@@ -466,6 +518,12 @@ def _as_robot(regressor: Regressor, theta: Array, gains: dict[str, float]) -> Ro
     forward, backward = regressor.value(theta, 'coulomb_forward'), regressor.value(theta, 'coulomb_backward')
     asymmetric = has('coulomb_forward')
     coulomb = np.where(asymmetric, (forward + backward) / 2, value('coulomb', friction.coulomb))
+    for j in np.flatnonzero(has('load')):
+        columns = [
+            regressor.inertial + regressor.columns.index((kind, int(j))) for kind in ('coulomb', 'load')
+        ]
+        sign, load = factors[int(regressor.rows[:j].sum())].R[:, columns].T
+        coulomb[j] += theta[columns[1]] * float(sign @ load) / float(sign @ sign)
     # Asymmetric friction is symmetric friction plus a constant torque.
     offset = np.where(asymmetric, (forward - backward) / 2, value('offset', friction.offset))
     identified = has('coulomb') | asymmetric
@@ -481,18 +539,23 @@ def _as_robot(regressor: Regressor, theta: Array, gains: dict[str, float]) -> Ro
         'stribeck_speed': _entries(robot, np.where(stribeck > 0, speed, 0.0) if smooth else 0 * speed),
         'offset': _entries(robot, offset),
     }
-    bodies = {robot.model.names[body]: theta[10 * i : 10 * i + 10] for i, body in enumerate(regressor.bodies)}
-    factors = np.array([gains.get(name, 1.0) for name in robot.joint_names])
+    links = theta[: regressor.inertial]
+    if robot.payloads:
+        links = links - (regressor.prior[: regressor.inertial] - link_parameters(robot.carrying(())))
+    bodies = {robot.model.names[body]: links[10 * i : 10 * i + 10] for i, body in enumerate(regressor.bodies)}
+    for name, parameters in bodies.items():
+        if robot.payloads and not is_consistent(parameters):
+            raise BagError(f'{name} moves less than the payload that is given; was it mounted?')
     config = with_friction_and_motors(
         robot,
         value('viscous', friction.viscous),
         coulomb,
         unknowns.sign,
         value('rotor', np.diag(robot.rotor_inertia())),
-        factors,
+        np.array([gains.get(name, 1.0) for name in robot.joint_names]),
         shape,
     )
-    return Robot(config, with_inertias(robot, bodies))
+    return Robot(config, with_inertias(robot, bodies), robot.payloads)
 
 
 def _entries(robot: Robot, values: Array) -> dict[str, float]:

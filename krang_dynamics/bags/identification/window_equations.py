@@ -10,6 +10,7 @@ from scipy.interpolate import CubicSpline
 from ...arrays import Array, Mask
 from ...robot.config import RobotConfig
 from ...robot.model import Robot
+from ...robot.payload import Payload
 from ...robot.urdf import Urdf
 from ..io.reader import Bag
 from ..parallel import ParallelJob
@@ -39,10 +40,15 @@ class Source:
     moving: Mask
     measured: Mask
     known: Mask
+    payloads: tuple[Payload, ...] = ()
+
+    def robot(self) -> Robot:
+        """The robot with its payloads."""
+        return Robot(self.config, Urdf(*self.urdf), self.payloads)
 
     def open(self, unknowns: Unknowns) -> tuple[list[Recording], Regressor]:
         """Recordings and regressor; once per process."""
-        robot = Robot(self.config, Urdf(*self.urdf))
+        robot = self.robot()
         recordings = [Recording(Bag(path), robot, self.reading) for path in self.paths]
         return recordings, Regressor(robot, unknowns, self.moving, self.measured, self.known)
 
@@ -216,9 +222,10 @@ def _equations(
     for j, active in zip(np.flatnonzero(regressor.rows), regressor.active(), strict=True):
         smooth = Y[:, j, active]
         own = active >= regressor.inertial
-        abrupt = regressor.own_columns(int(j), active[own], dense) if coarse > 1 else smooth[:, own]
+        load = np.interp(dense.t, motion.t, regressor.load(Y, int(j)))
+        abrupt = regressor.own_columns(int(j), active[own], dense, load) if coarse > 1 else smooth[:, own]
         if shapes:
-            abrupt = np.column_stack([abrupt, shape_columns(regressor, int(j), dense.v[:, j])])
+            abrupt = np.column_stack([abrupt, shape_columns(regressor, int(j), dense.v[:, j], load)])
         smooth = smooth[:, ~own]
         if cutoff:
             smooth, abrupt = low_pass(smooth, cutoff, rate / coarse), low_pass(abrupt, cutoff, rate)

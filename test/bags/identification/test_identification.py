@@ -15,6 +15,7 @@ from krang_dynamics.bags.validation.recording import Reading
 from krang_dynamics.bags.validation.validation import validate
 from krang_dynamics.errors import KrangError
 from krang_dynamics.robot.model import Robot
+from krang_dynamics.robot.payload import Payload
 from krang_dynamics.robot.plausibility import link_fault
 
 pytest.importorskip('rosbags', reason='rosbags is not installed')
@@ -350,9 +351,49 @@ def test_the_width_of_the_smooth_sign_is_identified(tmp_path):
     }  # fmt: skip
     true = kd.load_robot('planar_2r', friction=friction)
     found = identify([disturbed(tmp_path / 'bag', true)], kd.load_robot('planar_2r'), share=1.0).robot
-    assert found.friction.width[1] == pytest.approx(0.2)
-    assert found.friction.width[0] <= 0.05  # the default, 0.02, differs too little from the truth
+    assert found.friction.width == pytest.approx([0.05, 0.2])
     assert found.friction.coulomb == pytest.approx([4.0, 2.0], rel=0.05)
+
+
+def test_friction_that_grows_with_load_is_reported_and_spoils_nothing(tmp_path):
+    robot = kd.load_robot('planar_2r')
+    t, q, v, a = excited(robot, 30.0)
+    tau = torques(robot, q, v, a)
+    noise = 0.05 * np.random.default_rng(2).normal(size=tau.shape)
+    tau = tau + (np.array([1.0, 0.4]) + 0.07 * np.abs(tau)) * np.tanh(v / 0.02) + noise
+    found = identify([record(tmp_path / 'bag', robot.joint_names, t, q, v, tau)], robot)
+    for name in robot.joint_names:
+        assert found.kinds[name]['load'][1] == pytest.approx(0.07, abs=0.005)
+    assert 'joint_1: friction grows by 0.07' in found.text()
+    assert masses(found.robot) == pytest.approx(masses(robot), rel=0.02)
+
+
+def test_gains_are_identified_from_a_known_load_whatever_the_masses(tmp_path):
+    """Described masses are up to 25 % wrong."""
+    robot = kd.load_robot('anthropomorphic')
+    true, gains = changed(robot), np.array([1.3, 0.7, 1.2, 0.9, 1.0, 1.0])
+    paths = []
+    for seed, machine in enumerate((true, true.with_payload('tool', 2.0, (0.0, 0.05, 0.1)))):
+        t, q, v, a = excited(true, 20.0, seed=seed)
+        tau, random = torques(machine, q, v, a), np.random.default_rng(seed)
+        tau = (tau + 0.01 * tau.std(axis=0) * random.normal(size=tau.shape)) / gains
+        paths.append(record(tmp_path / str(seed), robot.joint_names, t, q, v, tau))
+    load = Payload.checked('tool', 2.0, (0.0, 0.05, 0.1), np.zeros((3, 3)))
+    found = identify(paths[:1], robot, share=1.0, loaded=paths[1:], loads=[load])
+    for name, gain in zip(robot.joint_names[:4], gains, strict=False):
+        assert found.gain_sources[name] == 'load'
+        assert found.gains[name] == pytest.approx(gain, rel=0.05)
+        assert abs(found.gains[name] - gain) < 3 * found.gain_deviations[name]
+
+
+def test_a_known_payload_is_not_written_into_the_links(tmp_path):
+    robot = kd.load_robot('anthropomorphic')
+    loaded = robot.with_payload('tool', 1.5, (0.0, 0.05, 0.1))
+    t, q, v, a = excited(robot)
+    path = record(tmp_path / 'bag', robot.joint_names, t, q, v, torques(loaded, q, v, a))
+    found = identify([path], loaded)
+    assert masses(found.robot) == pytest.approx(masses(robot), rel=0.02)
+    assert all(after < 0.05 for _, after in found.rmse().values())
 
 
 def test_gains_fail_joint_by_joint(tmp_path):
