@@ -182,6 +182,11 @@ def random_motion(robot: Robot, count: int, locked: Mapping[str, float] | None =
     for name, value in (locked or {}).items():
         j = robot.joint_names.index(name)
         q[:, j], v[:, j], a[:, j] = value, 0.0, 0.0
+    if robot.config.rolling:  # only motions without slip: J v = 0, and J a = -Jdot v
+        for k in range(count):
+            inverse = np.linalg.pinv(robot.constraint_jacobian(q[k]))
+            v[k] -= inverse @ (robot.constraint_jacobian(q[k]) @ v[k])
+            a[k] -= inverse @ (robot.constraint_jacobian(q[k]) @ a[k] + robot.constraint_bias(q[k], v[k]))
     return FilteredMotion(np.arange(count, dtype=float), np.arange(count), q, v, a, np.zeros_like(q))
 
 

@@ -8,8 +8,8 @@ from ...robot.model import Robot
 
 NEIGHBOURS = 5  # samples, the suspect included
 SPREADS = 10.0  # distance from the neighbours' median at which a sample is suspect [standard deviations]
-SPEED, EFFORT = 0.1, 0.2  # and the least distance [velocity limits, ranges of the effort]
-CONTRADICTION = 0.5  # and from the differentiated position, of a velocity [velocity limits]
+SPEED, EFFORT = 0.1, 0.2  # and the least distance [usual speeds, ranges of the effort]
+CONTRADICTION = 0.5  # and from the differentiated position, of a velocity [usual speeds]
 IMPOSSIBLE = 3.0  # speed of a step of positions [velocity limits]
 LONGEST = 0.25  # of a run of wrong positions; after a longer one the joint is somewhere else [s]
 MOST = 0.05  # a larger share of suspects is noise, not outliers
@@ -23,11 +23,12 @@ def replace_outliers(robot: Robot, t: Array, q: Array, v: Array, effort: Array) 
     if len(t) < NEIGHBOURS:
         return np.zeros(q.shape, dtype=bool)
     rates = np.diff(q, axis=0) * ((len(t) - 1) / (t[-1] - t[0]))
-    fast = np.where(np.isfinite(robot.velocity_limits), robot.velocity_limits, _usual(rates))
-    jumps = np.column_stack([_jumps(t, x, IMPOSSIBLE * limit) for x, limit in zip(q.T, fast, strict=True)])
+    fast, limits = _usual(rates), robot.velocity_limits
+    limits = np.where(np.isfinite(limits), limits, fast)
+    jumps = np.column_stack([_jumps(t, x, IMPOSSIBLE * limit) for x, limit in zip(q.T, limits, strict=True)])
     _interpolate(t, q, jumps)
     speed = np.gradient(q, t, axis=0)
-    usual = _median(v)
+    fast, usual = np.minimum(fast, limits), _median(v)
     spikes = _suspects(v, usual, SPEED * fast) & (np.abs(v - speed) > 0.5 * np.abs(v - usual))
     spikes |= _suspects(v, speed, CONTRADICTION * fast)
     v[spikes] = speed[spikes]
@@ -42,7 +43,7 @@ def _jumps(t: Array, q: Array, fastest: float) -> Mask:
     period = (t[-1] - t[0]) / (len(t) - 1)
     steps = np.flatnonzero(np.abs(np.diff(q)) > fastest * np.maximum(np.diff(t), period))
     wrong, after = np.zeros(len(q), dtype=bool), 0
-    for step in steps.tolist():
+    for step in steps.tolist() if len(steps) <= MOST * len(q) else ():
         last = int(np.searchsorted(t, t[step] + LONGEST))
         for back in steps[(steps > step) & (steps < last)].tolist() if step >= after else ():
             if abs(q[back + 1] - q[step]) <= fastest * (t[back + 1] - t[step]):
@@ -68,7 +69,7 @@ def _median(x: Array) -> Array:
 
 
 def _usual(speed: Array) -> Array:
-    """A speed that a joint without a velocity limit rarely exceeds [rad/s]."""
+    """A speed that a joint rarely exceeds [rad/s]."""
     return np.asarray(np.maximum(2 * np.percentile(np.abs(speed), 99, axis=0), 1e-3))
 
 
