@@ -65,9 +65,8 @@ def choose_shape(
         more = [own + EXTRA.index(kind) * len(WIDTHS) + shape for kind in extra]
         free = [1.0 if kind == 'load' else float(spread[dry]) for kind in extra]
         chosen = np.append(columns, more).astype(int)
-        return _held_out_error(
-            parts, noises, chosen, np.append(prior, 0 * spread[: len(more)]), np.append(spread, free)
-        )
+        means, spreads = np.append(prior, np.zeros(len(more))), np.append(spread, free)
+        return _held_out_error(parts, noises, chosen, means, spreads, len(more))
 
     count = parts[0].count + parts[1].count
     candidates: tuple[tuple[str, ...], ...] = ((), ('stribeck',), ('load',), ('stribeck', 'load'))
@@ -102,13 +101,19 @@ def _held_out_error(
     columns: Integers,
     prior: Array,
     spread: Array,
+    extra: int,
 ) -> float:
-    """Root mean square error on one part of the theta fitted to the other, both ways [N m]."""
+    """Root mean square error on one part of the theta fitted to the other, both ways [N m].
+
+    The last `extra` parameters must be positive.
+    """
     total = 0.0
     for fitted, held, noise in zip(parts, parts[::-1], noises[::-1], strict=True):
         R, y = fitted.R[:, columns], fitted.R[:, -1]
         N = (R * spread).T @ (R * spread) / noise**2 + np.eye(len(prior))
         right = spread * (R.T @ y) / noise**2 + prior / spread
         theta = spread * np.linalg.solve(N, right)
+        if (theta[len(theta) - extra :] < 0).any():  # friction that drives
+            return np.inf
         total += float(np.sum((held.R[:, -1] - held.R[:, columns] @ theta) ** 2))
     return float(np.sqrt(total / max(parts[0].count + parts[1].count, 1)))

@@ -24,14 +24,15 @@ def replace_outliers(robot: Robot, t: Array, q: Array, v: Array, effort: Array) 
         return np.zeros(q.shape, dtype=bool)
     rates = np.diff(q, axis=0) * ((len(t) - 1) / (t[-1] - t[0]))
     fast, limits = _usual(rates), robot.velocity_limits
-    limits = np.where(np.isfinite(limits), limits, fast)
+    limits = np.maximum(np.where(np.isfinite(limits), limits, 0.0), fast)  # robots exceed their limits
     jumps = np.column_stack([_jumps(t, x, IMPOSSIBLE * limit) for x, limit in zip(q.T, limits, strict=True)])
     _interpolate(t, q, jumps)
     speed = np.gradient(q, t, axis=0)
-    fast, usual = np.minimum(fast, limits), _median(v)
+    usual = _median(v)
     spikes = _suspects(v, usual, SPEED * fast) & (np.abs(v - speed) > 0.5 * np.abs(v - usual))
-    spikes |= _suspects(v, speed, CONTRADICTION * fast)
-    v[spikes] = speed[spikes]
+    # A position that is held for a sample contradicts velocity too, but not for several samples.
+    spikes |= _suspects(np.where(np.isnan(v), np.nan, _median(v - speed)), 0.0 * v, CONTRADICTION * fast)
+    v[spikes] = _median(speed)[spikes]
     low, high = np.percentile(effort, (1, 99), axis=0)
     peaks = _suspects(effort, _median(effort), EFFORT * (high - low))
     _interpolate(t, effort, peaks)
@@ -46,7 +47,8 @@ def _jumps(t: Array, q: Array, fastest: float) -> Mask:
     for step in steps.tolist() if len(steps) <= MOST * len(q) else ():
         last = int(np.searchsorted(t, t[step] + LONGEST))
         for back in steps[(steps > step) & (steps < last)].tolist() if step >= after else ():
-            if abs(q[back + 1] - q[step]) <= fastest * (t[back + 1] - t[step]):
+            returns = (q[back + 1] - q[back]) * (q[step + 1] - q[step]) < 0
+            if returns and abs(q[back + 1] - q[step]) <= fastest * (t[back + 1] - t[step]):
                 wrong[step + 1 : back + 1], after = True, back + 1
                 break
     return wrong & (wrong.mean() <= MOST)

@@ -19,6 +19,7 @@ SCALE = 0.1  # largest relative error between velocity and differentiated positi
 AGREES = 0.95  # correlation from which a factor between two signals is significant
 CURRENT = 0.5  # factor between effort and torque below which the unit is doubtful
 BEYOND = 0.5  # distance from the position limits from which the unit is doubtful [ranges]
+FASTER = 3.0  # and the mean speed [velocity limits]
 FROZEN = 0.5  # from which an unchanged effort of a moving joint was not measured [s]
 MOST_GAPS = 5  # listed
 
@@ -164,7 +165,7 @@ def unit_problems(check: RecordingCheck, robot: Robot, moving: Mask) -> list[str
             what = (
                 f'positions from {check.low[i]:.4g} to {check.high[i]:.4g}, limits {low:.4g} and {high:.4g}'
             )
-        elif speeds[i] > limit > 0:
+        elif speeds[i] > FASTER * limit > 0:
             what = f'its mean speed is {speeds[i]:.4g} rad/s, its limit {limit:.4g}'
         else:
             continue
