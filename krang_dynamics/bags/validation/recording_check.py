@@ -237,6 +237,8 @@ def unit_is_doubtful(torque: CorrelationSums, i: int) -> bool:
 def _unit_problem(robot: Robot, i: int, slope: float) -> str:
     if slope < 0:
         return f'effort is {slope:.3g} times the predicted torque: its sign is inverted'
+    if slope > 1:
+        return f'effort is {slope:.3g} times the predicted torque: its unit is wrong, or the model lacks much'
     motor = robot.config.joints[robot.joint_names[i]].motor
     known = ''
     if motor.torque_constant is not None:
