@@ -20,8 +20,6 @@ from ..validation.validation import Validation, validate
 from ..validation.verdict import explained_effort
 from .bandwidth import suitable_cutoff
 from .consistent_fit import fit_consistent, is_consistent
-from .delay import DELAYS, at_delay, estimate_delay
-from .friction_shape import choose_shape, shape_places
 from .least_squares import (
     BaseFit,
     BaseParameters,
@@ -30,11 +28,12 @@ from .least_squares import (
     fit_base,
     without_nuisance,
 )
+from .model_choice import choose_model, chosen_factors, survey_all
 from .model_files import with_friction_and_motors, with_inertias
 from .parameter_fit import motor_gain, motor_gain_by_load, noise_levels
 from .plausible_bodies import body_bounds
 from .regressor import Regressor, Unknowns, link_parameters, random_motion
-from .window_equations import Estimate, Source, Survey, SurveyJob, WeightedEquations, WeightedJob, added
+from .window_equations import Estimate, Source, WeightedEquations, WeightedJob
 
 WORSE = 1.1  # ratio of errors from which a model is worse on held-out data,
 NOTICEABLE = 0.02  # if the error grows by this share of the torque
@@ -349,31 +348,23 @@ def fit(
 ) -> Identification:
     """Delay, shape of friction, motor gains if requested, then physically consistent and base parameters."""
     robot = source.robot()
-    surveyed = _survey(source, unknowns, items)
+    surveyed = survey_all(source, unknowns, items)
     first = Regressor(robot, unknowns, source.moving, source.measured, source.known)
     regressor, delay = choose_model(first, surveyed)
-    factors = _factors(first, regressor, surveyed, delay)
+    factors = chosen_factors(first, regressor, surveyed, delay)
     names = [name for name, row in zip(robot.joint_names, regressor.rows, strict=True) if row]
-    gains, gain_deviations, gain_sources, problems = {}, {}, {}, []
+    gains = Gains()
     if find_gains or loaded:
         others = None
         if loaded:
-            others = _factors(first, regressor, _survey(loaded.source, unknowns, loaded.items), delay)
-        for i, name in enumerate(names):
-            if not regressor.measured[robot.joint_names.index(name)]:
-                continue
-            try:
-                if loaded and others and (others[i].R[:, : len(loaded.load)] @ loaded.load).any():
-                    pair, gain_sources[name] = (factors[i], others[i]), 'load'
-                    found = motor_gain_by_load(regressor, pair, name, loaded.load)
-                else:
-                    found, gain_sources[name] = motor_gain(regressor, factors[i], name), 'links'
-            except BagError as error:
-                problems.append(str(error))
-                continue
-            gains[name], gain_deviations[name] = found
-            factors[i] = factors[i].scaled(gains[name])
-        source = replace(source, reading=replace(source.reading, gains=gains))
+            others = chosen_factors(
+                first, regressor, survey_all(loaded.source, unknowns, loaded.items), delay
+            )
+        gains = _gains(regressor, factors, others, loaded)
+        factors = [
+            factor.scaled(gains.values.get(name, 1.0)) for factor, name in zip(factors, names, strict=True)
+        ]
+        source = replace(source, reading=replace(source.reading, gains=gains.values))
     driven = regressor.measured[regressor.rows]
     theta, noises = noise_levels(regressor, factors, driven)
     job = WeightedJob(source, regressor.unknowns, Estimate(theta, noises, delay))
@@ -390,29 +381,54 @@ def fit(
         base=solution.base,
         base_fit=solution.base_fit,
         noise=dict(zip(names, solution.noises.tolist(), strict=True)),
-        gains=gains,
-        gain_deviations=gain_deviations,
-        gain_sources=gain_sources,
-        robot=_as_robot(regressor, solution.theta, gains, factors),
+        gains=gains.values,
+        gain_deviations=gains.deviations,
+        gain_sources=gains.sources,
+        robot=_as_robot(regressor, solution.theta, gains.values, factors),
         kinds=_kinds(regressor, solution.theta, solution.deviation),
         bodies=len(regressor.bodies),
         delay=(delay + solution.delay[0], solution.delay[1]),
         count=weighted.factors[0].count,
         light=dict(zip(names, weighted.light.astype(int).tolist(), strict=True)),
-        problems=problems,
+        problems=gains.problems,
     )
     return gathered
 
 
-def _survey(source: Source, unknowns: Unknowns, items: list[tuple[int, Window]]) -> Survey:
-    surveyed: Survey = []
-    for result in parallel.run(SurveyJob(source, unknowns), items, 'reading'):
-        surveyed = added(surveyed, result)
-    if not surveyed or not sum(part.count for part in surveyed[0]):
-        raise BagError(
-            f'{source.paths[0]}: nothing is left after filtering; it is too short or has too many gaps'
-        )
-    return surveyed
+@dataclass
+class Gains:
+    """Factors on the effort by joint, their standard deviations and sources, and why others are missing."""
+
+    values: dict[str, float] = field(default_factory=dict)
+    deviations: dict[str, float] = field(default_factory=dict)
+    sources: dict[str, str] = field(default_factory=dict)
+    problems: list[str] = field(default_factory=list)
+
+
+def _gains(
+    regressor: Regressor,
+    factors: list[TriangularFactor],
+    with_load: list[TriangularFactor] | None,
+    loaded: Loaded | None,
+) -> Gains:
+    """Gains from a known load; of joints that do not carry it, or without one, from the described links."""
+    gains = Gains()
+    for i, j in enumerate(np.flatnonzero(regressor.rows)):
+        name = regressor.robot.joint_names[j]
+        if not regressor.measured[j]:
+            continue
+        try:
+            if loaded and with_load and (with_load[i].R[:, : len(loaded.load)] @ loaded.load).any():
+                pair, source = (factors[i], with_load[i]), 'load'
+                found = motor_gain_by_load(regressor, pair, name, loaded.load)
+            else:
+                found, source = motor_gain(regressor, factors[i], name), 'links'
+        except BagError as error:
+            gains.problems.append(str(error))
+            continue
+        gains.values[name], gains.deviations[name] = found
+        gains.sources[name] = source
+    return gains
 
 
 @dataclass(frozen=True)
@@ -452,54 +468,6 @@ def solve(
     scale = max(abs(float(row[0])), 1e-12)
     shift = float(row[-1] - row[1:-1] @ theta) / float(row[0]) if abs(row[0]) > 1e-9 else 0.0
     return Solution(theta, deviation, base, fit_base(R, z, base), noises, (shift, 1 / scale))
-
-
-def choose_model(regressor: Regressor, surveyed: Survey) -> tuple[Regressor, float]:
-    """The regressor with the best shape of friction, and the delay of the effort [s]."""
-    active, unknowns = regressor.active(), regressor.unknowns
-    plain = [
-        TriangularFactor(np.delete(f.R, slice(len(own), f.R.shape[1] - len(DELAYS)), axis=1), f.count)
-        for f, own in zip(map(_total, surveyed), active, strict=True)
-    ]
-    priors = [(regressor.prior[own], regressor.spread[own]) for own in active]
-    delay = estimate_delay(plain, priors)
-    wide = [
-        _at(f, delay).columns(own, len(regressor.names), np.array([1.0]))
-        for f, own in zip(plain, active, strict=True)
-    ]
-    theta, _ = noise_levels(regressor, wide, regressor.measured[regressor.rows])
-    for j, own, (first, second) in zip(np.flatnonzero(regressor.rows), active, surveyed, strict=True):
-        parts = (_at(first, delay), _at(second, delay))
-        unknowns = choose_shape(regressor, unknowns, int(j), own, parts, theta)
-    robot, moving = regressor.robot, regressor.moving
-    return Regressor(robot, unknowns, moving, regressor.measured, regressor.rows), delay
-
-
-def _total(parts: tuple[TriangularFactor, TriangularFactor]) -> TriangularFactor:
-    total = TriangularFactor(parts[0].R, parts[0].count)
-    total.add(parts[1])
-    return total
-
-
-def _at(factor: TriangularFactor, delay: float) -> TriangularFactor:
-    """The factor with the effort at one delay [s]."""
-    columns = factor.R.shape[1] - len(DELAYS)
-    return factor.columns(np.arange(columns), columns, at_delay(delay))
-
-
-def _factors(first: Regressor, final: Regressor, surveyed: Survey, delay: float) -> list[TriangularFactor]:
-    """The factors of the chosen regressor, from a survey with the columns of the first and all shapes."""
-    factors = []
-    rows = np.flatnonzero(first.rows)
-    for j, own, factor in zip(rows, first.active(), map(_total, surveyed), strict=True):
-        places = {first.names[i]: k for k, i in enumerate(own)}
-        places |= shape_places(final, int(j), len(own), factor.R.shape[1] - len(DELAYS))
-        kept = [k for k, column in enumerate(final.names) if column in places]
-        R = _at(factor, delay).R[:, [*(places[final.names[k]] for k in kept), -1]]
-        factors.append(
-            TriangularFactor(R, factor.count).columns(np.array(kept), len(final.names), np.ones(1))
-        )
-    return factors
 
 
 def _as_robot(

@@ -11,7 +11,6 @@ from .regressor import Regressor
 ITERATIONS = 8  # of the noise levels
 LEAST_NOISE, LEAST_PASSIVE = 1e-4, 1e-3  # of a row [typical torques]; of one without a motor
 SMALLEST = 1e-9  # [N m]
-NOTICED = 1e-4  # least share of the squared torque of a load that no other parameters explain
 
 
 def noise_levels(regressor: Regressor, factors: list[TriangularFactor], driven: Mask) -> tuple[Array, Array]:
@@ -81,25 +80,26 @@ def motor_gain_by_load(
 ) -> tuple[float, float]:
     """Factor on a joint's effort, and its deviation, from equations without and with a known load.
 
-    `load` is what it adds to theta. effort = Y theta / gain (+ Y load / gain), with an unknown theta / gain.
+    effort = Y (theta_links + load) / gain + rotor, friction and offset; theta_links has its wide prior.
     """
-    without, loaded = factors
-    other = np.vstack([without.R[:, :-1], loaded.R[:, :-1]])
-    torque = np.concatenate([np.zeros(len(without.R)), loaded.R[:, : len(load)] @ load])
-    both = np.column_stack([torque, np.concatenate([without.R[:, -1], loaded.R[:, -1]])])
-    scale = np.linalg.norm(other, axis=0)
-    other = other[:, scale > 0] / scale[scale > 0]
-    fit, _, rank, _ = np.linalg.lstsq(other, both, rcond=1e-10)
-    left, effort = (both - other @ fit).T
-    squares = float(left @ left)
-    if squares > NOTICED * float(torque @ torque):
-        inverse = float(left @ effort) / squares
-        rows = max(without.count + loaded.count - CORRELATED * (int(rank) + 1), 1.0)
-        noise = float(np.linalg.norm(effort - inverse * left)) / np.sqrt(rows)
-        deviation = float(noise * np.sqrt(CORRELATED / squares))
-        if inverse > 3 * deviation:
-            return 1 / inverse, deviation / inverse**2
-    raise BagError(f'the gain of {joint} cannot be identified from the load: its effort does not show it')
+    j, links = regressor.robot.joint_names.index(joint), regressor.inertial
+    own = [links + i for i, (_, k) in enumerate(regressor.columns) if k == j]
+    rows, efforts = [], []
+    for factor, added in zip(factors, (0.0 * load, load), strict=True):
+        noise = max(factor.noise(CORRELATED), SMALLEST) * np.sqrt(CORRELATED)
+        torque = factor.R[:, :links] @ (regressor.prior[:links] + added)
+        columns = [torque, factor.R[:, :links] * regressor.spread[:links], factor.R[:, own]]
+        rows.append(np.column_stack(columns) / noise)
+        efforts.append(factor.R[:, -1] / noise)
+    prior = np.eye(links, 1 + links + len(own), 1)
+    design, y = np.vstack([*rows, prior]), np.concatenate([*efforts, np.zeros(links)])
+    scale = np.maximum(np.linalg.norm(design, axis=0), 1e-12)
+    inverse_of = np.linalg.pinv(design / scale)
+    inverse = float(inverse_of[0] @ y / scale[0])
+    deviation = float(np.linalg.norm(inverse_of[0]) / scale[0])
+    if inverse <= 3 * deviation:
+        raise BagError(f'the gain of {joint} cannot be identified: the load is too small in its effort')
+    return 1 / inverse, deviation / inverse**2
 
 
 def _floor(factor: TriangularFactor, prior: Array, share: float) -> float:
