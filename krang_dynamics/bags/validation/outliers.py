@@ -1,7 +1,6 @@
 """Samples that contradict their neighbours, the limits or each other, found and replaced."""
 
 import numpy as np
-from scipy.ndimage import median_filter
 
 from ...arrays import Array, Mask
 from ...robot.model import Robot
@@ -67,7 +66,12 @@ def _rare(far: Mask) -> Mask:
 
 
 def _median(x: Array) -> Array:
-    return np.asarray(median_filter(np.nan_to_num(x), size=(NEIGHBOURS, 1), mode='nearest'))
+    """Of each sample and its four neighbours in time; scipy's median filter takes more than twice as long."""
+    rows = np.pad(np.nan_to_num(x), ((2, 2), (0, 0)), mode='edge')
+    a, b, c, d, e = (rows[k : k + len(x)] for k in range(NEIGHBOURS))
+    low = np.maximum(np.minimum(a, b), np.minimum(c, d))
+    high = np.minimum(np.maximum(a, b), np.maximum(c, d))
+    return np.asarray(np.maximum(np.minimum(low, high), np.minimum(np.maximum(low, high), e)))
 
 
 def _usual(speed: Array) -> Array:

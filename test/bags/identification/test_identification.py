@@ -205,17 +205,43 @@ def excited(robot, duration=20.0, rate=100.0, jitter=0.0, seed=0):
 
 def disturbed(path, true, seed=0, jitter=0.1, delay=2e-3, noise=0.01, duration=20.0):
     """A recording with jitter, noise, and quantised effort that lags behind; one sample in 1000 is wrong."""
+    random = np.random.default_rng(100 + seed)
     t, q, v, a = excited(true, duration, jitter=jitter, seed=seed)
-    # The torque of t - delay, from the states of that time.
-    shifted = [x - delay * dx for x, dx in ((q, v), (v, a), (a, np.gradient(a, t, axis=0)))]
-    tau, random = torques(true, *shifted), np.random.default_rng(100 + seed)
+    if true.config.rolling or len(true.actuated_joint_names) < true.nv:
+        q, v, tau = (
+            CubicSpline(*x)(t - s)
+            for x, s in zip(simulated(true, duration, seed), (0, 0, delay), strict=True)
+        )
+    else:  # the torque of t - delay, from the states of that time
+        shifted = [x - delay * dx for x, dx in ((q, v), (v, a), (a, np.gradient(a, t, axis=0)))]
+        tau = torques(true, *shifted)
     tau = tau + noise * tau.std(axis=0) * random.normal(size=tau.shape)
     v = v + 1e-3 * random.normal(size=v.shape)
-    steps = np.ptp(tau, axis=0) / 200
+    steps = np.maximum(np.ptp(tau, axis=0) / 200, 1e-9)
     tau = np.round(tau / steps) * steps
     for x, size in ((v, 20.0), (tau, 5.0)):
         x += (random.random(x.shape) < 5e-4) * size * np.abs(x).max(axis=0) * random.normal(size=x.shape)
     return record(path, true.joint_names, t, q + 1e-5 * random.normal(size=q.shape), v, tau)
+
+
+def simulated(true, duration, seed, period=2e-3):
+    """(t, q), (t, v) and (t, tau) of a robot that cannot follow any motion: wheels or a pendulum."""
+    from krang_dynamics.simulation import PinocchioPlant
+
+    random, t = np.random.default_rng(seed), np.arange(-0.1, duration + 1, period)
+    rolls, driven = true.config.rolling, np.isin(true.joint_names, true.actuated_joint_names)
+    omega = 2 * np.pi * (0.2 if rolls else 0.6) * np.arange(1, 4)[:, None, None]
+    phase = random.uniform(-np.pi, np.pi, (3, 1, driven.sum()))
+    waves = ([6.0, 6.0, 3.0] if rolls else 0.12) * (np.sin(omega * t[:, None] + phase) / omega).sum(axis=0)
+    q, v, tau = np.zeros((3, len(t), true.nv))
+    plant = PinocchioPlant(true)
+    plant.reset(true.home if rolls else np.array([0, np.pi - 0.3]), np.zeros(true.nv))
+    for k, wave in enumerate(waves):
+        q[k], v[k] = plant.q, plant.v
+        tau[k, driven] = wave * omega[0, 0] - (0 if rolls else 0.05 * q[k, driven])
+        plant.step(tau[k, driven], period)
+    tau[1:] = (tau[1:] + tau[:-1]) / 2  # zero-order hold: the mean acts at a sample
+    return (t, q), (t, v), (t, tau)
 
 
 def truth(found, true):
@@ -236,7 +262,14 @@ FRICTION = ('viscous', 'coulomb', 'offset', 'stribeck')
 
 
 @pytest.mark.parametrize(
-    ('name', 'runs'), [('planar_2r', 12), pytest.param('anthropomorphic', 100, marks=pytest.mark.long)]
+    ('name', 'runs'),
+    [
+        pytest.param('planar_2r', 12, marks=pytest.mark.slow),
+        *(
+            pytest.param(name, runs, marks=pytest.mark.long)
+            for name, runs in (('anthropomorphic', 100), ('krang', 30), ('otbot', 10), ('pendubot', 20))
+        ),
+    ],
 )
 def test_deviations_cover_the_errors_under_jitter_noise_and_delay(name, runs, tmp_path):
     robot = kd.load_robot(name)
