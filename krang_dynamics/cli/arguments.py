@@ -15,6 +15,7 @@ from .libraries import require_libraries
 if TYPE_CHECKING:
     from ..bags.validation.filtering import Filtering
     from ..bags.validation.recording import Reading
+    from ..robot.payload import Payload
 
 ROBOT = 'a shipped name, a robot file (YAML) or a URDF'
 BAG = 'a rosbag2 folder, or a .mcap or .db3 file'
@@ -116,13 +117,13 @@ def recorded_robot(options: argparse.Namespace) -> Robot:
         robot = robot.with_gravity(gravity_of(Settings(gravity=options.gravity), robot))
     for link in options.remove_subtree:
         robot = without_subtree(robot, link)
-    for entry in options.payload:
-        robot = _with_payload(robot, entry)
-    return robot
+    return robot.carrying([payload(entry) for entry in options.payload]) if options.payload else robot
 
 
-def _with_payload(robot: Robot, entry: str) -> Robot:
-    """The robot with a payload FRAME=MASS[,X,Y,Z]."""
+def payload(entry: str) -> 'Payload':
+    """A payload FRAME=MASS[,X,Y,Z]."""
+    from ..robot.payload import Payload
+
     frame, _, numbers = entry.partition('=')
     try:
         mass, *com = (float(word) for word in numbers.split(','))
@@ -130,7 +131,7 @@ def _with_payload(robot: Robot, entry: str) -> Robot:
         mass, com = 0.0, [0.0]
     if not frame or len(com) not in (0, 3):
         raise KrangError(f'--payload {entry!r}: write FRAME=MASS, or FRAME=MASS,X,Y,Z in kg and m')
-    return robot.with_payload(frame, mass, com or (0, 0, 0))
+    return Payload.checked(frame, mass, com or (0, 0, 0), [[0.0] * 3] * 3)
 
 
 def reading(options: argparse.Namespace) -> 'Reading':

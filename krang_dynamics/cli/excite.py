@@ -15,6 +15,7 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
         'excite',
         "design a motion for identification, within the robot's limits",
         'krang excite krang --duration 60 --out motion.csv',
+        'krang excite krang --motions 3 --duration 20 --out motion.csv',
     )
     add = parser.add_argument
     add('robot', help=ROBOT)
@@ -23,6 +24,18 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
     add('--harmonics', type=int, default=5, help='number of harmonics; default 5')
     add('--rate', type=float, default=100.0, metavar='HZ', help='points per second; default 100')
     add('--tries', type=int, default=300, help='number of candidate motions; default 300')
+    add(
+        '--motions',
+        type=int,
+        default=1,
+        metavar='N',
+        help='so many short motions that complement each other; --out motion.csv writes motion_1.csv, ...',
+    )
+    add(
+        '--friction',
+        action='store_true',
+        help='passes at constant speeds, each half as fast as the one before, in place of a search',
+    )
     add_lock(parser, 'a joint that must not move, at this position [rad, m]')
     add(
         '--out',
@@ -34,15 +47,26 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
 
 
 def run(options: argparse.Namespace) -> int:
-    from ..bags.identification.excitation import Design, excite
+    from ..bags.identification.excitation import Design, excite_several, friction_passes
     from ..bags.io.files import refuse_existing, write
 
-    refuse_existing((options.out,), options.force)
     if options.out and Path(options.out).suffix not in ('.csv', '.yaml', '.yml'):
         raise KrangError(f'{options.out}: the name must end in .csv or .yaml')
     design = Design(options.duration, options.rate, options.frequency, options.harmonics, options.tries)
-    result = excite(load_robot(options.robot), design, locked_joints(options.lock))
-    print(result.text())
-    if options.out:
-        write(options.out, result.csv() if options.out.endswith('.csv') else result.message())
+    robot, locked = load_robot(options.robot), locked_joints(options.lock)
+    if options.friction and options.motions != 1:
+        raise KrangError('--friction is one motion; leave --motions out')
+    outs = [options.out] * options.motions
+    if options.out and options.motions > 1:
+        path = Path(options.out)
+        outs = [str(path.with_stem(f'{path.stem}_{k + 1}')) for k in range(options.motions)]
+    refuse_existing(outs, options.force)
+    if options.friction:
+        results = [friction_passes(robot, design, locked)]
+    else:
+        results = excite_several(robot, options.motions, design, locked)
+    print('\n\n'.join(result.text() for result in results))
+    for out, result in zip(outs, results, strict=True):
+        if out:
+            write(out, result.csv() if out.endswith('.csv') else result.message())
     return 0

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..errors import KrangError
 from ..robot.model import Robot
-from .arguments import add_recording, command_parser, filtering, reading, recorded_robot
+from .arguments import add_recording, command_parser, filtering, payload, reading, recorded_robot
 from .libraries import require_libraries
 
 
@@ -40,6 +40,13 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
     add('--asymmetric', action='store_true', help='let Coulomb friction depend on the direction of motion')
     add('--gains', action='store_true', help='identify motor gains first, with the given link parameters')
     add(
+        '--loaded',
+        nargs='+',
+        default=[],
+        metavar='BAG',
+        help='recordings with the load of --payload, which the others lack: identify motor gains from it',
+    )
+    add(
         '--static',
         action='store_true',
         help='the files are poses at rest: tables with q.JOINT and tau.JOINT, or bags with resting parts',
@@ -67,7 +74,12 @@ def run(options: argparse.Namespace) -> int:
     from ..bags.io.files import refuse_existing, write
 
     refuse_existing((options.out, options.urdf, options.html, options.json), options.force)
+    loads = [payload(entry) for entry in options.payload] if options.loaded else []
+    if options.loaded:
+        options.payload = []
     robot = recorded_robot(options)
+    if options.loaded and not loads:
+        raise KrangError('--loaded needs the load: --payload FRAME=MASS[,X,Y,Z]')
     if options.remove_subtree and options.out and not options.urdf:
         raise KrangError('--out refers to a URDF: with --remove-subtree, write it too with --urdf FILE')
     if options.total_mass is not None and not options.total_mass > 0:
@@ -87,21 +99,24 @@ def run(options: argparse.Namespace) -> int:
         options.share,
         options.gains,
         options.total_mass,
+        options.loaded,
+        loads,
     )
     print(result.text())
     write(options.json, json.dumps(result.as_json(), indent=2))
-    worse = result.worse()
-    if worse:
-        print('\n'.join(['', 'Worse on held-out data', *(f'  {line}' for line in worse)]))
-        if not options.force:
-            print('No model is written; --force writes it nevertheless.')
-            return 1
+    worse, doubts = result.worse(), result.doubts()
+    for title, lines in (('Worse on held-out data', worse), ('Doubtful: check the recording', doubts)):
+        if lines:
+            print('\n'.join(['', title, *(f'  {line}' for line in lines)]))
+    if (worse or doubts) and not options.force:
+        print('No model is written; --force writes it nevertheless.')
+        return 1
     _write_model(options, robot, result.robot, result.used)
     if options.html:
         from ..bags.identification.identification_report import identification_report
 
         write(options.html, identification_report(result))
-    return 1 if worse else 0
+    return 1 if worse or doubts else 0
 
 
 def _static(options: argparse.Namespace, robot: Robot) -> int:

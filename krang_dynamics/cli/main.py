@@ -27,6 +27,8 @@ INTERRUPTED = 128 + signal.SIGINT  # exit status, as shells report it
 
 def command() -> None:
     """Entry point of the executable."""
+    # Matrices are small: the threads of BLAS would wait for each other longer than they compute.
+    os.environ.setdefault('OPENBLAS_NUM_THREADS', '1')
     sys.exit(main())
 
 

@@ -72,6 +72,8 @@ def test_a_model_that_is_worse_on_held_out_data_is_not_written(tmp_path, capsys)
         ['{bag}', '--robot', 'planar_2r', '--find-gravity'],
         ['{bag}', '--robot', 'planar_2r', '--cutoff', '1e-9'],
         ['{bag}', '--robot', 'planar_2r', '--share', 'nan'],
+        ['{bag}', '--robot', 'planar_2r', '--loaded', '{bag}'],
+        ['{bag}', '--robot', 'planar_2r', '--loaded', 'nowhere', '--payload', 'tip=1'],
     ],
 )
 def test_errors_are_one_line_and_status_two(arguments, bag, capsys):

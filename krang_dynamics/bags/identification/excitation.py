@@ -1,7 +1,8 @@
-"""`krang excite`: a Fourier-series motion within limits for which identification is well conditioned."""
+"""`krang excite`: motions within limits for which identification is well conditioned."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 
@@ -25,6 +26,8 @@ CLEARANCE = 0.02  # least distance between links [m], at most half of that at ho
 AMPLITUDES = (1.0, 0.8, 0.6, 0.45, 0.3, 0.2, 0.1)  # tried until the links are clear
 CHECKED = 1000  # poses of the final motion whose distances are checked
 ROUNDS, STEP = 80, 0.2  # of the reduction of amplitudes to the torque limits
+SPEEDS = 5  # of passes for friction, each half as fast as the one before
+EASE = 0.2  # share of a pass in which the speed rises, and falls
 
 
 @dataclass(frozen=True)
@@ -69,7 +72,7 @@ class Excitation:
     v: Array
     a: Array
     torque: Array
-    condition: float
+    condition: float  # NaN if it was not the goal
     first: float  # condition number of the first trial
     moved: tuple[str, ...]
     clearance: str  # a sentence on the distance between links
@@ -91,11 +94,12 @@ class Excitation:
                         number(robot.effort_limits[j], 4),
                     ]
                 )
+        goal = f', condition number {self.condition:.4g} (first trial {self.first:.4g})'
+        goal = goal if np.isfinite(self.condition) else ', at constant speeds'
         header = ['joint', 'from [rad]', 'to', 'speed [rad/s]', 'limit', 'torque [N m]', 'limit']
         return '\n'.join(
             [
-                f'{robot.name}: {self.t[-1]:.1f} s, condition number {self.condition:.4g} '
-                f'(first trial {self.first:.4g})',
+                f'{robot.name}: {self.t[-1]:.1f} s{goal}',
                 *(f'  {line}' for line in table(header, rows)),
                 self.clearance,
                 'Collisions with the surroundings are not checked: run the motion in a simulator first.',
@@ -129,7 +133,27 @@ def excite(
     robot: Robot, design: Design | None = None, locked: Mapping[str, float] | None = None
 ) -> Excitation:
     """Search for coefficients of least condition number; deterministic."""
-    design, locked = design or Design(), locked or {}
+    return excite_several(robot, 1, design, locked)[0]
+
+
+def excite_several(
+    robot: Robot, count: int, design: Design | None = None, locked: Mapping[str, float] | None = None
+) -> list[Excitation]:
+    """Motions that are well conditioned together; the condition number of each is that of all up to it."""
+    if count < 1:
+        raise InputError(f'--motions is {count}; it must be 1 or more')
+    search = _Search(_movable(robot, locked or {}), design or Design(), locked or {})
+    return [search.run(number) for number in range(count)]
+
+
+def friction_passes(
+    robot: Robot, design: Design | None = None, locked: Mapping[str, float] | None = None
+) -> Excitation:
+    """Passes at constant speeds, forward and back, each half as fast as the one before."""
+    return _Passes(_movable(robot, locked or {}), design or Design(), locked or {}).run()
+
+
+def _movable(robot: Robot, locked: Mapping[str, float]) -> Robot:
     for name in locked:
         if name not in robot.joint_names:
             raise UnknownNameError('joint to lock', name, robot.joint_names)
@@ -137,11 +161,12 @@ def excite(
         raise KrangError(
             f'{robot.name} rolls: its joints cannot move independently, so no motion is designed'
         )
-    search = _Search(robot, design, locked)
-    return search.run()
+    return robot
 
 
 class _Search:
+    """Coefficients of a Fourier series per joint, (2, harmonics, n)."""
+
     def __init__(self, robot: Robot, design: Design, locked: Mapping[str, float]) -> None:
         self.robot, self.design = robot, design
         self.center = np.array([locked.get(n, x) for n, x in zip(robot.joint_names, robot.home, strict=True)])
@@ -165,13 +190,14 @@ class _Search:
                 n for n, m, r in zip(robot.joint_names, self.moving, self._reach, strict=True) if m and r <= 0
             ]
             raise KrangError(f'{stuck[0]} is at its position limit at home; --lock it, or change home')
-        self._coarse = np.linspace(0, design.duration, POINTS)
+        self._coarse = self._times()
+        self._earlier: Array | float = 0.0  # Y^T Y of the motions before
         self._share = np.ones(robot.nv)  # amplitude of each joint in the last trial, relative to its reach
         self._peak_torque = self._influence()
 
-    def run(self) -> Excitation:
-        """Random search."""
-        random = np.random.default_rng(2)
+    def run(self, number: int = 0) -> Excitation:
+        """Random search, for the motion of this number."""
+        random = np.random.default_rng(2 + number)
         shape = (2, self.design.harmonics, self.robot.nv)
         progress = Progress('searching motions', self.design.tries)
         coefficients = random.normal(size=shape)
@@ -186,12 +212,7 @@ class _Search:
                 best, coefficients = condition, trial / np.abs(trial).max()
             progress.step()
         progress.end()
-        if not np.isfinite(best):
-            raise KrangError(
-                f'{self.robot.name}: no motion about home is within the effort limits and free of '
-                'self-collision; --lock JOINT=VALUE, or change home'
-            )
-        return self._result(coefficients, first)
+        return self._result(coefficients, best, first)
 
     def motion(self, coefficients: Array, t: Array, amplitude: float = 1.0) -> FilteredMotion | None:
         """The series at times t, as large as the limits allow; None if gravity exceeds effort limits."""
@@ -223,13 +244,21 @@ class _Search:
     def _influence(self) -> Array:
         """Peak torque of joint i due to motion of joint j alone at full amplitude, (n, n) [N m]."""
         n = self.robot.nv
-        full = self._within_reach(np.random.default_rng(3).normal(size=(2, self.design.harmonics, n)))
+        full = self._within_reach(self._any())
         still = self._torques(self._at(0 * full, self._coarse))
         peak = np.zeros((n, n))
         for j in np.flatnonzero(self.moving):
             alone = np.where(np.arange(n) == j, full, 0.0)
             peak[:, j] = np.abs(self._torques(self._at(alone, self._coarse)) - still).max(axis=0)
         return peak
+
+    def _times(self) -> Array:
+        """Where torques and condition numbers are evaluated [s]."""
+        return np.linspace(0, self.design.duration, POINTS)
+
+    def _any(self) -> Array:
+        """Some coefficients."""
+        return np.random.default_rng(3).normal(size=(2, self.design.harmonics, self.robot.nv))
 
     def _within_torque(self, coefficients: Array) -> Array | None:
         """Scale down until all torques are within limits; first the joints that load the worst joint most."""
@@ -286,18 +315,28 @@ class _Search:
         motion = self.motion(coefficients, self._coarse, amplitude)
         if motion is None:
             return np.inf
+        products = self._earlier + self._products(motion)
+        scale = np.maximum(np.sqrt(np.diag(products)), 1e-12)
+        eigenvalues = np.linalg.eigvalsh(products / scale / scale[:, None])
+        return float(np.sqrt(eigenvalues[-1] / max(eigenvalues[0], 1e-15)))
+
+    def _products(self, motion: FilteredMotion) -> Array:
+        """Y^T Y of the base parameters."""
         Y = self._regressor.matrix(motion)[:, self.moving][:, :, self._base.independent]
         columns = (Y / self._weights()).reshape(-1, Y.shape[2])
-        columns = columns / np.maximum(np.linalg.norm(columns, axis=0), 1e-12)
-        eigenvalues = np.linalg.eigvalsh(columns.T @ columns)
-        return float(np.sqrt(eigenvalues[-1] / max(eigenvalues[0], 1e-15)))
+        return np.asarray(columns.T @ columns)
 
     def _weights(self) -> Array:
         """Weight of each joint's equation: its effort limit [N m]."""
         limits = self.robot.effort_limits[self.moving]
         return np.where(np.isfinite(limits) & (limits > 0), limits, 1.0)[:, None]
 
-    def _result(self, coefficients: Array, first: float) -> Excitation:
+    def _result(self, coefficients: Array, best: float, first: float) -> Excitation:
+        if not np.isfinite(best):
+            raise KrangError(
+                f'{self.robot.name}: no motion about home is within the effort limits and free of '
+                'self-collision; --lock JOINT=VALUE, or change home'
+            )
         t = np.arange(0, self.design.duration + 0.5 / self.design.rate, 1 / self.design.rate)
         amplitude = self._amplitude(coefficients, t[:: max(1, len(t) // CHECKED)])
         motion = self.motion(coefficients, t, amplitude) if amplitude else None
@@ -315,9 +354,52 @@ class _Search:
         torque = self._torques(motion)
         moved = _names(self.robot, self.moving)
         condition = self._condition(coefficients, amplitude)
+        few = motion.every(max(1, len(t) // POINTS))
+        self._earlier = self._earlier + self._products(few)
         return Excitation(
             self.robot, t, motion.q, motion.v, motion.a, torque, condition, first, moved, clearance
         )
+
+
+class _Passes(_Search):
+    """Coefficients are amplitudes of the joints, (n,)."""
+
+    def run(self, number: int = 0) -> Excitation:
+        """As large as the limits allow."""
+        condition = self._clear_condition(self._any(), np.inf)
+        return replace(self._result(self._any(), condition, np.nan), condition=np.nan)
+
+    def _any(self) -> Array:
+        return np.ones(self.robot.nv)
+
+    def _times(self) -> Array:
+        ends = self._ends()
+        return np.interp(np.linspace(0, len(ends) - 1, 2 * POINTS), np.arange(len(ends)), ends)
+
+    def _ends(self) -> Array:
+        """Times between the passes [s]."""
+        lengths = np.repeat(2.0 ** np.arange(SPEEDS), 2)
+        return np.append(0.0, np.cumsum(lengths)) * self.design.duration / lengths.sum()
+
+    def _series(self, coefficients: Array, t: Array) -> tuple[Array, Array, Array]:
+        x, v, a = np.zeros((3, len(t)))
+        for k, (start, end) in enumerate(pairwise(self._ends().tolist())):
+            inside = (t >= start) & (t <= end + 1e-9)
+            side, back = (-1.0) ** (k // 2), k % 2
+            shape = _pass((t[inside] - start) / (end - start))
+            x[inside] = side * (1 - shape[0] if back else shape[0])
+            v[inside], a[inside] = (side * (-1) ** back * shape[i] / (end - start) ** i for i in (1, 2))
+        return x[:, None] * coefficients, v[:, None] * coefficients, a[:, None] * coefficients
+
+
+def _pass(s: Array) -> tuple[Array, Array, Array]:
+    """x(s) from 0 to 1 with constant speed, but for smooth ends of length EASE; and two derivatives."""
+    near = np.clip(np.minimum(s, 1 - s), 0, EASE)
+    top, phase = 1 / (1 - EASE), np.pi * near / EASE
+    speed = top * (1 - np.cos(phase)) / 2
+    turn = np.where(near < EASE, top * np.pi / (2 * EASE) * np.sin(phase), 0.0) * np.where(s < 0.5, 1, -1)
+    ramp = top / 2 * (near - EASE / np.pi * np.sin(phase)) + top * np.maximum(np.minimum(s, 1 - s) - EASE, 0)
+    return np.where(s < 0.5, ramp, 1 - ramp), speed, turn
 
 
 def _names(robot: Robot, mask: Mask) -> tuple[str, ...]:

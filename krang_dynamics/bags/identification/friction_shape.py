@@ -1,4 +1,6 @@
-"""The shape of friction near rest, chosen by the error on data that were not used to fit it."""
+"""The shape of friction near rest and under load, chosen by the error on data not used to fit it."""
+
+from dataclasses import replace
 
 import numpy as np
 
@@ -8,69 +10,82 @@ from .regressor import Regressor, Unknowns
 
 WIDTHS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)  # of the smooth sign [rad/s]
 STRIBECK = 5.0  # Stribeck speed [widths]
-GAIN = 0.01  # least relative decrease of the error that justifies another shape
-EVIDENCE = 50.0  # and least decrease of the sum of squared errors [variances of the noise]
+EXTRA = ('coulomb', 'stribeck', 'load')  # columns at all WIDTHS, in this order
+# Least relative decrease of the error, and of the sum of squared errors [variances of the noise], that
+# justify another width, and a further parameter.
+GAIN, EVIDENCE = (0.01, 0.03), (20.0, 100.0)
 
 
-def shape_columns(regressor: Regressor, j: int, v: Array) -> Array:
-    """(K, c): smooth signs of joint j at all WIDTHS, then their Stribeck parts; none with the exact sign."""
+def shape_columns(regressor: Regressor, j: int, v: Array, load: Array) -> Array:
+    """(K, c): EXTRA columns of joint j at all WIDTHS; none with the exact sign."""
     if regressor.unknowns.sign == 'exact' or not regressor.measured[j]:
         return np.zeros((len(v), 0))
     signs = np.column_stack([np.tanh(v / width) for width in WIDTHS])
     falling = np.column_stack([np.exp(-((v / (STRIBECK * width)) ** 2)) for width in WIDTHS])
-    return np.hstack([signs, falling * signs])
+    return np.hstack([signs, falling * signs, load[:, None] * signs])
+
+
+def shape_places(regressor: Regressor, j: int, first: int, end: int) -> dict[str, int]:
+    """Where the columns of the regressor's friction of joint j are, if shapes begin at `first`."""
+    name = regressor.robot.joint_names[j]
+    width = regressor.unknowns.width.get(name)
+    if width not in WIDTHS or end <= first:
+        return {}
+    shape = first + WIDTHS.index(width)
+    return {f'{name}.{kind}': shape + k * len(WIDTHS) for k, kind in enumerate(EXTRA)}
 
 
 def choose_shape(
     regressor: Regressor,
+    unknowns: Unknowns,
     j: int,
     active: Integers,
     parts: tuple[TriangularFactor, TriangularFactor],
     theta: Array,
 ) -> Unknowns:
-    """Width and Stribeck speed of joint j, if they lower the error noticeably.
+    """`unknowns` with width, Stribeck and load-dependent friction of joint j that lower the error noticeably.
 
     Both parts have [Y, shapes, y]. The links are those of theta, an estimate from all joints, because the
     equations of one joint do not determine them.
     """
-    unknowns, name = regressor.unknowns, regressor.robot.joint_names[j]
+    name = regressor.robot.joint_names[j]
     kinds = [kind for kind, k in regressor.columns if k == j]
     if unknowns.sign == 'exact' or 'coulomb' not in kinds or not regressor.measured[j]:
         return unknowns
     links = int((active < regressor.inertial).sum())
-    own, first = len(active) - links, len(active) - links  # parameters of the joint; then come the shapes
+    own = len(active) - links  # parameters of the joint; then come the shapes
     parts = (_without_links(parts[0], links, theta[active]), _without_links(parts[1], links, theta[active]))
+    noises = [max(part.noise(), 1e-9) for part in parts]
     prior, spread = regressor.prior[active[links:]], regressor.spread[active[links:]]
     dry = kinds.index('coulomb')
 
-    def error(shape: int, stribeck: bool) -> float:
+    def error(shape: int, extra: tuple[str, ...] = ()) -> float:
         columns = np.arange(own)
-        columns[dry] = first + shape if shape >= 0 else dry
-        extra = [first + len(WIDTHS) + shape] if stribeck else []
-        free = np.full(len(extra), spread[dry])
-        return _held_out_error(
-            parts, np.append(columns, extra).astype(int), np.append(prior, 0 * free), np.append(spread, free)
-        )
+        columns[dry] = own + shape if shape >= 0 else dry
+        more = [own + EXTRA.index(kind) * len(WIDTHS) + shape for kind in extra]
+        free = [1.0 if kind == 'load' else float(spread[dry]) for kind in extra]
+        chosen = np.append(columns, more).astype(int)
+        means, spreads = np.append(prior, np.zeros(len(more))), np.append(spread, free)
+        return _held_out_error(parts, noises, chosen, means, spreads, len(more))
 
     count = parts[0].count + parts[1].count
-
-    def is_better(error: float, than: float) -> bool:
-        evidence = count * (than**2 / max(error, 1e-12) ** 2 - 1)
-        return error < (1 - GAIN) * than and evidence > EVIDENCE
-
-    best, chosen, speed = error(-1, False), -1, False
-    errors = [error(i, False) for i in range(len(WIDTHS))]
-    if is_better(min(errors), best):
-        chosen = int(np.argmin(errors))
-        best = errors[chosen]
-    with_stribeck = [error(i, True) for i in range(len(WIDTHS))]
-    if is_better(min(with_stribeck), best):
-        chosen, speed = int(np.argmin(with_stribeck)), True
+    candidates: tuple[tuple[str, ...], ...] = ((), ('stribeck',), ('load',), ('stribeck', 'load'))
+    best, chosen, extra = error(-1), -1, candidates[0]
+    for candidate in candidates:
+        errors = [error(i, candidate) for i in range(len(WIDTHS))]
+        least = max(min(errors), 1e-12)
+        more = int(bool(candidate))
+        if least < (1 - GAIN[more]) * best and count * (best**2 / least**2 - 1) > EVIDENCE[more]:
+            best, chosen, extra = least, int(np.argmin(errors)), candidate
     if chosen < 0:
         return unknowns
-    width = {**unknowns.width, name: WIDTHS[chosen]}
-    stribeck = {**unknowns.stribeck, name: STRIBECK * WIDTHS[chosen]} if speed else unknowns.stribeck
-    return Unknowns(unknowns.sign, unknowns.asymmetric, width, stribeck)
+    width = WIDTHS[chosen]
+    return replace(
+        unknowns,
+        width={**unknowns.width, name: width},
+        stribeck={**unknowns.stribeck, **({name: STRIBECK * width} if 'stribeck' in extra else {})},
+        load=(*unknowns.load, *([name] if 'load' in extra else [])),
+    )
 
 
 def _without_links(factor: TriangularFactor, links: int, theta: Array) -> TriangularFactor:
@@ -81,15 +96,24 @@ def _without_links(factor: TriangularFactor, links: int, theta: Array) -> Triang
 
 
 def _held_out_error(
-    parts: tuple[TriangularFactor, TriangularFactor], columns: Integers, prior: Array, spread: Array
+    parts: tuple[TriangularFactor, TriangularFactor],
+    noises: list[float],
+    columns: Integers,
+    prior: Array,
+    spread: Array,
+    extra: int,
 ) -> float:
-    """Root mean square error on one part of the theta fitted to the other, both ways [N m]."""
+    """Root mean square error on one part of the theta fitted to the other, both ways [N m].
+
+    The last `extra` parameters must be positive.
+    """
     total = 0.0
-    for fitted, held in (parts, parts[::-1]):
-        noise = max(held.noise(), 1e-9)
+    for fitted, held, noise in zip(parts, parts[::-1], noises[::-1], strict=True):
         R, y = fitted.R[:, columns], fitted.R[:, -1]
         N = (R * spread).T @ (R * spread) / noise**2 + np.eye(len(prior))
         right = spread * (R.T @ y) / noise**2 + prior / spread
         theta = spread * np.linalg.solve(N, right)
+        if (theta[len(theta) - extra :] < 0).any():  # friction that drives
+            return np.inf
         total += float(np.sum((held.R[:, -1] - held.R[:, columns] @ theta) ** 2))
     return float(np.sqrt(total / max(parts[0].count + parts[1].count, 1)))

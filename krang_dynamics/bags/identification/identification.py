@@ -10,17 +10,16 @@ import numpy as np
 from ...arrays import Array, Mask
 from ...errors import BagError
 from ...robot.model import Robot
-from ...robot.urdf import Urdf
+from ...robot.payload import Payload
 from ...text import number, table
 from .. import parallel
 from ..io.reader import Bag
 from ..validation.filtering import Filtering
 from ..validation.recording import Reading, Recording, Window
 from ..validation.validation import Validation, validate
+from ..validation.verdict import explained_effort
 from .bandwidth import suitable_cutoff
 from .consistent_fit import fit_consistent, is_consistent
-from .delay import DELAYS, at_delay, estimate_delay
-from .friction_shape import WIDTHS, choose_shape
 from .least_squares import (
     BaseFit,
     BaseParameters,
@@ -29,14 +28,17 @@ from .least_squares import (
     fit_base,
     without_nuisance,
 )
+from .model_choice import choose_model, chosen_factors, survey_all
 from .model_files import with_friction_and_motors, with_inertias
-from .parameter_fit import motor_gain, noise_levels
+from .parameter_fit import motor_gain, motor_gain_by_load, noise_levels
 from .plausible_bodies import body_bounds
-from .regressor import Regressor, Unknowns, random_motion
-from .window_equations import Estimate, Source, Survey, SurveyJob, WeightedEquations, WeightedJob, added
+from .regressor import Regressor, Unknowns, link_parameters, random_motion
+from .window_equations import Estimate, Source, WeightedEquations, WeightedJob
 
 WORSE = 1.1  # ratio of errors from which a model is worse on held-out data,
 NOTICEABLE = 0.02  # if the error grows by this share of the torque
+HEAVIER = 3.0  # factor between described and identified mass from which the recording is doubtful
+EXPLAINED = 0.3  # least share of a joint's effort that model, motion or pose must explain
 KNOWN = 0.1  # relative deviation up to which a base parameter counts as well determined
 
 
@@ -53,6 +55,7 @@ class Identification:
     noise: dict[str, float]  # by joint [N m]
     gains: dict[str, float]  # by joint, factors on the effort
     gain_deviations: dict[str, float]
+    gain_sources: dict[str, str]  # what they were identified from
     robot: Robot
     kinds: dict[str, dict[str, tuple[float, float, float]]]  # joint, kind: before, after, deviation
     bodies: int  # number; theta begins with ten entries for each
@@ -62,6 +65,7 @@ class Identification:
     left_out: dict[str, str] = field(default_factory=dict)  # joints whose equations were not used, and why
     problems: list[str] = field(default_factory=list)
     check: list[str] = field(default_factory=list)  # of the recordings
+    contradictions: list[str] = field(default_factory=list)  # of the recordings: units and limits
     before: list[Validation] = field(default_factory=list)  # of the held-out data
     after: list[Validation] = field(default_factory=list)
     used: str = ''
@@ -106,6 +110,15 @@ class Identification:
             if b > WORSE * a and b**2 - a**2 > (NOTICEABLE * self._torque(name)) ** 2
         ]
 
+    def doubts(self) -> list[str]:
+        """Sentences on why the result should not be trusted."""
+        found = [
+            f'{self.names[i][:-2]}: mass from {self.prior[i]:.4g} to {self.theta[i]:.4g} kg'
+            for i in range(0, 10 * self.bodies, 10)
+            if not 1 / HEAVIER < self.theta[i] / self.prior[i] < HEAVIER
+        ]
+        return [*self.contradictions, *found]
+
     def _torque(self, joint: str) -> float:
         """Standard deviation of a joint's measured torque on the held-out data [N m]."""
         figures = [result.joints[joint]['friction'] for result in self.before]
@@ -120,6 +133,12 @@ class Identification:
         for joint, kinds in self.kinds.items():
             for kind, (before, after, deviation) in kinds.items():
                 rows.append([joint, kind, number(before), number(after), number(deviation, 2)])
+        notes += [
+            f'! {joint}: friction grows by {kinds["load"][1]:.2g} N m per N m of load; '
+            'the robot file has its value at the mean load'
+            for joint, kinds in self.kinds.items()
+            if 'load' in kinds
+        ]
         lines = [
             'Recording',
             *(f'  {line}' for line in [*self.check, *notes]),
@@ -130,16 +149,19 @@ class Identification:
             f'{len(self.base.independent)} base parameters of {len(self.names)}, condition number '
             f'{self.base_fit.condition:.3g}; {self.known()} have a standard deviation below {KNOWN:.0%}',
             '',
-            'Rotor inertia [kg m2], viscous [N m s/rad], Coulomb, Stribeck friction and offset [N m]',
+            'Rotor [kg m2], viscous [N m s/rad], Coulomb, Stribeck friction and offset [N m], load [1]',
             *(f'  {line}' for line in table(['joint', 'parameter', 'before', 'after', 'deviation'], rows)),
             '',
             f'Bodies, {self.consistent()} of {self.bodies} physically consistent',
             *(f'  {line}' for line in self._bodies()),
         ]
         if self.gain_deviations:
-            gains = [[n, number(g), number(self.gain_deviations[n], 2)] for n, g in self.gains.items()]
+            gains = [
+                [name, number(gain), number(self.gain_deviations[name], 2), self.gain_sources[name]]
+                for name, gain in self.gains.items()
+            ]
             lines += ['', 'Motor gains: factors on the recorded effort']
-            lines += [f'  {line}' for line in table(['joint', 'gain', 'deviation'], gains)]
+            lines += [f'  {line}' for line in table(['joint', 'gain', 'deviation', 'from'], gains)]
         if self.before:
             compared = [
                 [
@@ -198,26 +220,44 @@ def identify(
     share: float = 0.5,
     find_gains: bool = False,
     total_mass: float | None = None,
+    loaded: Sequence[str | Path] = (),
+    loads: Sequence[Payload] = (),
 ) -> Identification:
     """Fit to `paths`, validate on `held_out`; the default cutoff follows from the motion.
 
-    Without held-out recordings: fit to the first `share` of each path, validate on the rest.
+    Without held-out recordings: fit to the first `share` of each path, validate on the rest. Motor gains are
+    identified from recordings `loaded` with known payloads, `loads`, where there are some.
     """
     reading = reading or Reading()
     unknowns = unknowns or Unknowns(robot.friction.sign or 'smooth')
     if not held_out and not 0 < share <= 1:
         raise BagError(f'--share is {share}; it must be above 0 and at most 1')
-    recordings = [Recording(Bag(path), robot, reading) for path in paths]
-    for path in held_out:
+    for path in (*held_out, *loaded):
         Recording(Bag(path), robot, reading)
-    filtering = filtering or Filtering(max(map(suitable_cutoff, recordings)))
     part = (0.0, 1.0 if held_out else share)
-    checks = [validate(path, robot, reading, filtering, part) for path in paths]
+    recordings, used, checks = _checked(paths, robot, reading, filtering, part)
+    contradictory = sorted({name for check in checks for name in check.contradictory})
+    notes = [
+        f'! {name}: differentiated positions are used in place of its velocity' for name in contradictory
+    ]
+    lines = [line for check in checks for line in check.check]
+    if contradictory:
+        reading = replace(reading, differentiated=tuple(contradictory))
+        recordings, used, checks = _checked(paths, robot, reading, filtering, part)
+    filtering = used
     source, left_out = _source(paths, robot, reading, filtering, recordings, checks)
     items = [(i, w) for i, recording in enumerate(recordings) for w in recording.windows(*part)]
-    found = fit(source, items, unknowns, recordings[0].locked, find_gains, total_mass)
+    with_load = _with_load(source, robot, loaded, loads) if loaded else None
+    found = fit(source, items, unknowns, recordings[0].locked, find_gains, total_mass, with_load)
     found.left_out = left_out
-    found.check = [line for check in checks for line in check.check]
+    found.check = [*lines, *notes]
+    found.contradictions = [line for check in checks for line in check.wrong]
+    if not find_gains:
+        found.contradictions += [
+            f'{name}: effort is {factor:.3g} times the predicted torque; check its unit, or use --gains'
+            for name, factor in {n: f for check in checks for n, f in check.factors.items()}.items()
+            if 0 < factor < 1
+        ]
     found.used = f'{", ".join(map(str, paths))}, {part[1]:.0%}, {found.count} samples, {filtering.describe()}'
     calibrated = replace(reading, gains=found.gains)
     rest = [(path, (0.0, 1.0)) for path in held_out] or [(path, (share, 1.0)) for path in paths if share < 1]
@@ -226,6 +266,19 @@ def identify(
         found.after.append(validate(path, found.robot, calibrated, filtering, span))
     found.held_out = ', '.join(f'{path}, {b - a:.0%}' for path, (a, b) in rest)
     return found
+
+
+def _checked(
+    paths: Sequence[str | Path],
+    robot: Robot,
+    reading: Reading,
+    filtering: Filtering | None,
+    part: tuple[float, float],
+) -> tuple[list[Recording], Filtering, list[Validation]]:
+    """The recordings, the filter, by default one that suits the motion, and the checks by `validate`."""
+    recordings = [Recording(Bag(path), robot, reading) for path in paths]
+    filtering = filtering or Filtering(max(map(suitable_cutoff, recordings)))
+    return recordings, filtering, [validate(path, robot, reading, filtering, part) for path in paths]
 
 
 def _source(
@@ -241,6 +294,14 @@ def _source(
     resting = set.intersection(*(set(check.resting) for check in checks)) - set(recordings[0].locked)
     left_out = dict.fromkeys(sorted(silent), 'its effort is missing or always zero')
     left_out |= dict.fromkeys(sorted(resting), 'it does not move')
+    frozen = {name for check in checks for name in check.frozen}
+    left_out |= dict.fromkeys(sorted(frozen), 'its effort does not change for a large part of the motion')
+    inverted = {name for check in checks for name, factor in check.factors.items() if factor < 0}
+    left_out |= dict.fromkeys(sorted(inverted), 'the sign of its effort is inverted')
+    for j in np.flatnonzero(recordings[0].measured):
+        name = robot.joint_names[j]
+        if name not in left_out and explained_effort([check.series for check in checks], int(j)) < EXPLAINED:
+            left_out[name] = 'its effort follows neither the model, nor its motion, nor its pose'
     moves, measured, known = (
         np.logical_and.reduce([getattr(recording, kind) for recording in recordings])
         for kind in ('moving', 'measured', 'known')
@@ -253,7 +314,27 @@ def _source(
         )
     urdf = (robot.urdf.text, robot.urdf.source)
     masks = (moves & used, measured & used, known & used)
-    return Source(tuple(map(Path, paths)), robot.config, urdf, reading, filtering, *masks), left_out
+    source = Source(
+        tuple(map(Path, paths)), robot.config, urdf, reading, filtering, *masks, payloads=robot.payloads
+    )
+    return source, left_out
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """Recordings with a known load, and what it adds to the parameters of the links."""
+
+    source: Source
+    items: list[tuple[int, Window]]
+    load: Array
+
+
+def _with_load(source: Source, robot: Robot, paths: Sequence[str | Path], loads: Sequence[Payload]) -> Loaded:
+    source = replace(source, paths=tuple(map(Path, paths)))
+    recordings = [Recording(Bag(path), robot, source.reading) for path in paths]
+    items = [(i, window) for i, recording in enumerate(recordings) for window in recording.windows()]
+    loaded = robot.carrying((*robot.payloads, *loads))
+    return Loaded(source, items, link_parameters(loaded) - link_parameters(robot))
 
 
 def fit(
@@ -263,30 +344,27 @@ def fit(
     locked: Mapping[str, float],
     find_gains: bool = False,
     total_mass: float | None = None,
+    loaded: Loaded | None = None,
 ) -> Identification:
     """Delay, shape of friction, motor gains if requested, then physically consistent and base parameters."""
-    robot = Robot(source.config, Urdf(*source.urdf))
-    surveyed: Survey = []
-    for result in parallel.run(SurveyJob(source, unknowns), items, 'reading'):
-        surveyed = added(surveyed, result)
-    if not surveyed or not sum(part.count for part in surveyed[0]):
-        raise BagError(
-            f'{source.paths[0]}: nothing is left after filtering; it is too short or has too many gaps'
-        )
-    regressor = Regressor(robot, unknowns, source.moving, source.measured, source.known)
-    regressor, factors, delay = choose_model(regressor, surveyed)
+    robot = source.robot()
+    surveyed = survey_all(source, unknowns, items)
+    first = Regressor(robot, unknowns, source.moving, source.measured, source.known)
+    regressor, delay = choose_model(first, surveyed)
+    factors = chosen_factors(first, regressor, surveyed, delay)
     names = [name for name, row in zip(robot.joint_names, regressor.rows, strict=True) if row]
-    gains, gain_deviations, problems = {}, {}, []
-    if find_gains:
-        for i, name in enumerate(names):
-            if regressor.measured[robot.joint_names.index(name)]:
-                try:
-                    gains[name], gain_deviations[name] = motor_gain(regressor, factors[i], name)
-                except BagError as error:
-                    problems.append(str(error))
-                    continue
-                factors[i] = factors[i].scaled(gains[name])
-        source = replace(source, reading=replace(source.reading, gains=gains))
+    gains = Gains()
+    if find_gains or loaded:
+        others = None
+        if loaded:
+            others = chosen_factors(
+                first, regressor, survey_all(loaded.source, unknowns, loaded.items), delay
+            )
+        gains = _gains(regressor, factors, others, loaded)
+        factors = [
+            factor.scaled(gains.values.get(name, 1.0)) for factor, name in zip(factors, names, strict=True)
+        ]
+        source = replace(source, reading=replace(source.reading, gains=gains.values))
     driven = regressor.measured[regressor.rows]
     theta, noises = noise_levels(regressor, factors, driven)
     job = WeightedJob(source, regressor.unknowns, Estimate(theta, noises, delay))
@@ -303,17 +381,54 @@ def fit(
         base=solution.base,
         base_fit=solution.base_fit,
         noise=dict(zip(names, solution.noises.tolist(), strict=True)),
-        gains=gains,
-        gain_deviations=gain_deviations,
-        robot=_as_robot(regressor, solution.theta, gains),
+        gains=gains.values,
+        gain_deviations=gains.deviations,
+        gain_sources=gains.sources,
+        robot=_as_robot(regressor, solution.theta, gains.values, factors),
         kinds=_kinds(regressor, solution.theta, solution.deviation),
         bodies=len(regressor.bodies),
         delay=(delay + solution.delay[0], solution.delay[1]),
         count=weighted.factors[0].count,
         light=dict(zip(names, weighted.light.astype(int).tolist(), strict=True)),
-        problems=problems,
+        problems=gains.problems,
     )
     return gathered
+
+
+@dataclass
+class Gains:
+    """Factors on the effort by joint, their standard deviations and sources, and why others are missing."""
+
+    values: dict[str, float] = field(default_factory=dict)
+    deviations: dict[str, float] = field(default_factory=dict)
+    sources: dict[str, str] = field(default_factory=dict)
+    problems: list[str] = field(default_factory=list)
+
+
+def _gains(
+    regressor: Regressor,
+    factors: list[TriangularFactor],
+    with_load: list[TriangularFactor] | None,
+    loaded: Loaded | None,
+) -> Gains:
+    """Gains from a known load; of joints that do not carry it, or without one, from the described links."""
+    gains = Gains()
+    for i, j in enumerate(np.flatnonzero(regressor.rows)):
+        name = regressor.robot.joint_names[j]
+        if not regressor.measured[j]:
+            continue
+        try:
+            if loaded and with_load and (with_load[i].R[:, : len(loaded.load)] @ loaded.load).any():
+                pair, source = (factors[i], with_load[i]), 'load'
+                found = motor_gain_by_load(regressor, pair, name, loaded.load)
+            else:
+                found, source = motor_gain(regressor, factors[i], name), 'links'
+        except BagError as error:
+            gains.problems.append(str(error))
+            continue
+        gains.values[name], gains.deviations[name] = found
+        gains.sources[name] = source
+    return gains
 
 
 @dataclass(frozen=True)
@@ -355,57 +470,10 @@ def solve(
     return Solution(theta, deviation, base, fit_base(R, z, base), noises, (shift, 1 / scale))
 
 
-def choose_model(regressor: Regressor, surveyed: Survey) -> tuple[Regressor, list[TriangularFactor], float]:
-    """The regressor with the best shape of friction, its factors, and the delay of the effort [s]."""
-    robot, active, unknowns = regressor.robot, regressor.active(), regressor.unknowns
-    rows = np.flatnonzero(regressor.rows).tolist()
-    whole = []
-    for first, second in surveyed:
-        total = TriangularFactor(first.R, first.count)
-        total.add(second)
-        whole.append(total)
-    delays = len(DELAYS)
-    plain = [
-        TriangularFactor(np.delete(f.R, slice(len(own), f.R.shape[1] - delays), axis=1), f.count)
-        for f, own in zip(whole, active, strict=True)
-    ]
-    priors = [(regressor.prior[own], regressor.spread[own]) for own in active]
-    delay = estimate_delay(plain, priors)
-    weights = at_delay(delay)
-
-    def at(factor: TriangularFactor) -> TriangularFactor:
-        return factor.columns(np.arange(factor.R.shape[1] - delays), factor.R.shape[1] - delays, weights)
-
-    wide = [
-        at(f).columns(own, len(regressor.names), np.array([1.0]))
-        for f, own in zip(plain, active, strict=True)
-    ]
-    theta, _ = noise_levels(regressor, wide, regressor.measured[regressor.rows])
-    for j, own, (first, second) in zip(rows, active, surveyed, strict=True):
-        chosen = choose_shape(regressor, j, own, (at(first), at(second)), theta)
-        name = robot.joint_names[j]
-        unknowns = replace(
-            unknowns,
-            width=dict(unknowns.width) | {n: w for n, w in chosen.width.items() if n == name},
-            stribeck=dict(unknowns.stribeck) | {n: w for n, w in chosen.stribeck.items() if n == name},
-        )
-    final = Regressor(robot, unknowns, regressor.moving, regressor.measured, regressor.rows)
-    factors = []
-    for j, own, factor in zip(rows, active, whole, strict=True):
-        name, places = robot.joint_names[j], {regressor.names[i]: k for k, i in enumerate(own)}
-        if unknowns.width.get(name) in WIDTHS and factor.R.shape[1] > len(own) + delays:
-            shape = len(own) + WIDTHS.index(unknowns.width[name])
-            places |= {f'{name}.coulomb': shape, f'{name}.stribeck': shape + len(WIDTHS)}
-        kept = [k for k, column in enumerate(final.names) if column in places]
-        R = at(factor).R[:, [*(places[final.names[k]] for k in kept), -1]]
-        factors.append(
-            TriangularFactor(R, factor.count).columns(np.array(kept), len(final.names), np.ones(1))
-        )
-    return final, factors, delay
-
-
-def _as_robot(regressor: Regressor, theta: Array, gains: dict[str, float]) -> Robot:
-    """The robot with the identified parameters."""
+def _as_robot(
+    regressor: Regressor, theta: Array, gains: dict[str, float], factors: list[TriangularFactor]
+) -> Robot:
+    """The robot with the identified parameters; friction that grows with load is that at the mean load."""
     robot, friction, unknowns = regressor.robot, regressor.robot.friction, regressor.unknowns
 
     def value(kind: str, otherwise: Array) -> Array:
@@ -418,6 +486,12 @@ def _as_robot(regressor: Regressor, theta: Array, gains: dict[str, float]) -> Ro
     forward, backward = regressor.value(theta, 'coulomb_forward'), regressor.value(theta, 'coulomb_backward')
     asymmetric = has('coulomb_forward')
     coulomb = np.where(asymmetric, (forward + backward) / 2, value('coulomb', friction.coulomb))
+    for j in np.flatnonzero(has('load')):
+        columns = [
+            regressor.inertial + regressor.columns.index((kind, int(j))) for kind in ('coulomb', 'load')
+        ]
+        sign, load = factors[int(regressor.rows[:j].sum())].R[:, columns].T
+        coulomb[j] += theta[columns[1]] * float(sign @ load) / float(sign @ sign)
     # Asymmetric friction is symmetric friction plus a constant torque.
     offset = np.where(asymmetric, (forward - backward) / 2, value('offset', friction.offset))
     identified = has('coulomb') | asymmetric
@@ -433,18 +507,23 @@ def _as_robot(regressor: Regressor, theta: Array, gains: dict[str, float]) -> Ro
         'stribeck_speed': _entries(robot, np.where(stribeck > 0, speed, 0.0) if smooth else 0 * speed),
         'offset': _entries(robot, offset),
     }
-    bodies = {robot.model.names[body]: theta[10 * i : 10 * i + 10] for i, body in enumerate(regressor.bodies)}
-    factors = np.array([gains.get(name, 1.0) for name in robot.joint_names])
+    links = theta[: regressor.inertial]
+    if robot.payloads:
+        links = links - (regressor.prior[: regressor.inertial] - link_parameters(robot.carrying(())))
+    bodies = {robot.model.names[body]: links[10 * i : 10 * i + 10] for i, body in enumerate(regressor.bodies)}
+    for name, parameters in bodies.items():
+        if robot.payloads and not is_consistent(parameters):
+            raise BagError(f'{name} moves less than the payload that is given; was it mounted?')
     config = with_friction_and_motors(
         robot,
         value('viscous', friction.viscous),
         coulomb,
         unknowns.sign,
         value('rotor', np.diag(robot.rotor_inertia())),
-        factors,
+        np.array([gains.get(name, 1.0) for name in robot.joint_names]),
         shape,
     )
-    return Robot(config, with_inertias(robot, bodies))
+    return Robot(config, with_inertias(robot, bodies), robot.payloads)
 
 
 def _entries(robot: Robot, values: Array) -> dict[str, float]:

@@ -75,6 +75,33 @@ def motor_gain(regressor: Regressor, factor: TriangularFactor, joint: str) -> tu
     return 1 / inverse, deviation / inverse**2
 
 
+def motor_gain_by_load(
+    regressor: Regressor, factors: tuple[TriangularFactor, TriangularFactor], joint: str, load: Array
+) -> tuple[float, float]:
+    """Factor on a joint's effort, and its deviation, from equations without and with a known load.
+
+    effort = Y (theta_links + load) / gain + rotor, friction and offset; theta_links has its wide prior.
+    """
+    j, links = regressor.robot.joint_names.index(joint), regressor.inertial
+    own = [links + i for i, (_, k) in enumerate(regressor.columns) if k == j]
+    rows, efforts = [], []
+    for factor, added in zip(factors, (0.0 * load, load), strict=True):
+        noise = max(factor.noise(CORRELATED), SMALLEST) * np.sqrt(CORRELATED)
+        torque = factor.R[:, :links] @ (regressor.prior[:links] + added)
+        columns = [torque, factor.R[:, :links] * regressor.spread[:links], factor.R[:, own]]
+        rows.append(np.column_stack(columns) / noise)
+        efforts.append(factor.R[:, -1] / noise)
+    prior = np.eye(links, 1 + links + len(own), 1)
+    design, y = np.vstack([*rows, prior]), np.concatenate([*efforts, np.zeros(links)])
+    scale = np.maximum(np.linalg.norm(design, axis=0), 1e-12)
+    inverse_of = np.linalg.pinv(design / scale)
+    inverse = float(inverse_of[0] @ y / scale[0])
+    deviation = float(np.linalg.norm(inverse_of[0]) / scale[0])
+    if inverse <= 3 * deviation:
+        raise BagError(f'the gain of {joint} cannot be identified: the load is too small in its effort')
+    return 1 / inverse, deviation / inverse**2
+
+
 def _floor(factor: TriangularFactor, prior: Array, share: float) -> float:
     """A share of the typical torque of a row [N m]."""
     parts = np.append(factor.R[:, :-1] * prior, factor.R[:, -1:], axis=1)

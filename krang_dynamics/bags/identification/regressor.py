@@ -25,13 +25,15 @@ class Unknowns:
     """Friction model to be identified; asymmetric Coulomb friction replaces the offset of the effort.
 
     `width` of the smooth sign and `stribeck` speed by joint [rad/s]; a joint without the latter has no
-    Stribeck friction, and without the former the width of its description.
+    Stribeck friction, and without the former the width of its description. `load`: joints whose Coulomb
+    friction grows with the torque of the links.
     """
 
     sign: Sign = 'exact'
     asymmetric: bool = False
     width: Mapping[str, float] = field(default_factory=dict)
     stribeck: Mapping[str, float] = field(default_factory=dict)
+    load: tuple[str, ...] = ()
 
 
 class Regressor:
@@ -76,6 +78,7 @@ class Regressor:
                     'viscous': (friction.viscous[j], FREE * limits[j]),
                     'stribeck': (friction.stribeck[j], FREE * limits[j]),
                     'offset': (friction.offset[j], OFFSET * limits[j]),
+                    'load': (0.0, 1.0),
                 }.get(kind, (friction.coulomb[j], FREE * limits[j]))
                 names.append(f'{name}.{kind}')
                 self.columns.append((kind, j))
@@ -108,31 +111,46 @@ class Regressor:
         robot, joints, model = self.robot, self.robot.joint_map, self._model
         q, v, a = motion.q, motion.v, motion.a
         Y = np.zeros((len(q), robot.nv, len(self.names)))
-        bodies = np.concatenate([np.arange(10 * (i - 1), 10 * i) for i in self.bodies])
+        bodies: Integers | slice = np.concatenate([np.arange(10 * (i - 1), 10 * i) for i in self.bodies])
+        if len(self.bodies) == model.njoints - 1:
+            bodies = slice(None)  # faster
         for k, (x, dx, ddx) in enumerate(zip(q, v, a, strict=True)):
             full = pin.computeJointTorqueRegressor(
                 model, self._data, joints.position(x), joints.velocity(dx), joints.velocity(ddx)
             )
             Y[k, :, : self.inertial] = (full if joints.is_identity else joints.G.T @ full)[:, bodies]
-        sign = np.tanh(v / self.width) if self.unknowns.sign == 'smooth' else np.sign(v)
-        values = {
-            'rotor': a,
-            'viscous': v,
-            'coulomb': sign,
-            # Friction F_f forward and F_b backward is (F_f + F_b) / 2 sign(v) + (F_f - F_b) / 2.
-            'coulomb_forward': (sign + 1) / 2,
-            'coulomb_backward': (sign - 1) / 2,
-            'stribeck': np.exp(-((v / self._stribeck_speed) ** 2)) * sign,
-            'offset': np.ones_like(v),
-        }
         for i, (kind, j) in enumerate(self.columns):
-            Y[:, j, self.inertial + i] = values[kind][:, j]
+            Y[:, j, self.inertial + i] = self._column(kind, j, v[:, j], a[:, j], self.load(Y, j))
         if robot.config.rolling:
             E = robot.actuation_matrix()
             for k, x in enumerate(q):
                 to_motors = np.linalg.pinv(np.hstack([E, -robot.constraint_jacobian(x).T]))[: E.shape[1]]
                 Y[k] = E @ to_motors @ Y[k]
         return Y
+
+    def load(self, Y: Array, joint: int) -> Array:
+        """Absolute torque of the described links at one joint, (K,) [N m]."""
+        return np.asarray(np.abs(Y[:, joint, : self.inertial] @ self.prior[: self.inertial]))
+
+    def own_columns(self, joint: int, places: Integers, motion: FilteredMotion, load: Array) -> Array:
+        """The columns of rotor and friction of one joint, (K, c)."""
+        v, a = motion.v[:, joint], motion.a[:, joint]
+        kinds = [self.columns[place - self.inertial][0] for place in places]
+        columns = [self._column(kind, joint, v, a, load) for kind in kinds]
+        return np.column_stack(columns or [np.zeros((len(v), 0))])
+
+    def _column(self, kind: str, joint: int, v: Array, a: Array, load: Array) -> Array:
+        if kind in ('rotor', 'viscous', 'offset'):
+            return {'rotor': a, 'viscous': v, 'offset': np.ones_like(v)}[kind]
+        sign = np.tanh(v / self.width[joint]) if self.unknowns.sign == 'smooth' else np.sign(v)
+        # Friction F_f forward and F_b backward is (F_f + F_b) / 2 sign(v) + (F_f - F_b) / 2.
+        if kind == 'coulomb_forward':
+            return np.asarray((sign + 1) / 2)
+        if kind == 'coulomb_backward':
+            return np.asarray((sign - 1) / 2)
+        if kind == 'stribeck':
+            return np.asarray(np.exp(-((v / self._stribeck_speed[joint]) ** 2)) * sign)
+        return np.asarray(load * sign if kind == 'load' else sign)
 
     def value(self, theta: Array, kind: str) -> Array:
         """The parameters of one kind over joint_names, 0 where a joint has none."""
@@ -146,8 +164,15 @@ class Regressor:
         if not self.measured[j]:  # a passive joint has neither a rotor nor a torque measurement
             return ('viscous', 'coulomb') if self.rows[j] else ()
         dry = ('coulomb_forward', 'coulomb_backward') if self.unknowns.asymmetric else ('coulomb', 'offset')
-        extra = ('stribeck',) if self.robot.joint_names[j] in self.unknowns.stribeck else ()
-        return ('rotor', 'viscous', *dry, *extra)
+        name = self.robot.joint_names[j]
+        extra = {'stribeck': self.unknowns.stribeck, 'load': self.unknowns.load}
+        return ('rotor', 'viscous', *dry, *(kind for kind, joints in extra.items() if name in joints))
+
+
+def link_parameters(robot: Robot) -> Array:
+    """Ten inertial parameters of each body with mass, as in a regressor."""
+    bodies = [body for body in list(robot.model.inertias)[1:] if body.mass > 0]
+    return np.concatenate([body.toDynamicParameters() for body in bodies])
 
 
 def random_motion(robot: Robot, count: int, locked: Mapping[str, float] | None = None) -> FilteredMotion:
@@ -157,6 +182,11 @@ def random_motion(robot: Robot, count: int, locked: Mapping[str, float] | None =
     for name, value in (locked or {}).items():
         j = robot.joint_names.index(name)
         q[:, j], v[:, j], a[:, j] = value, 0.0, 0.0
+    if robot.config.rolling:  # only motions without slip: J v = 0, and J a = -Jdot v
+        for k in range(count):
+            inverse = np.linalg.pinv(robot.constraint_jacobian(q[k]))
+            v[k] -= inverse @ (robot.constraint_jacobian(q[k]) @ v[k])
+            a[k] -= inverse @ (robot.constraint_jacobian(q[k]) @ a[k] + robot.constraint_bias(q[k], v[k]))
     return FilteredMotion(np.arange(count, dtype=float), np.arange(count), q, v, a, np.zeros_like(q))
 
 

@@ -10,6 +10,7 @@ from scipy.interpolate import CubicSpline
 from ...arrays import Array, Mask
 from ...robot.config import RobotConfig
 from ...robot.model import Robot
+from ...robot.payload import Payload
 from ...robot.urdf import Urdf
 from ..io.reader import Bag
 from ..parallel import ParallelJob
@@ -21,7 +22,6 @@ from .least_squares import CORRELATED, TriangularFactor
 from .regressor import Regressor, Unknowns
 
 THIN = 2.5  # used samples per period of the cutoff frequency: closer ones add little
-DENSE, DENSEST = 20.0, 200.0  # least rate at which Y is evaluated [cutoffs], [Hz]: sign(v) changes abruptly
 FOLD = 2.0  # length of the alternating parts of a recording for choices by held-out error [s]
 HUBER = 2.5  # residual from which an equation loses weight [standard deviations]
 MEMORY = 2.0  # longest correlation of residuals that is considered [s]
@@ -40,10 +40,15 @@ class Source:
     moving: Mask
     measured: Mask
     known: Mask
+    payloads: tuple[Payload, ...] = ()
+
+    def robot(self) -> Robot:
+        """The robot with its payloads."""
+        return Robot(self.config, Urdf(*self.urdf), self.payloads)
 
     def open(self, unknowns: Unknowns) -> tuple[list[Recording], Regressor]:
         """Recordings and regressor; once per process."""
-        robot = Robot(self.config, Urdf(*self.urdf))
+        robot = self.robot()
         recordings = [Recording(Bag(path), robot, self.reading) for path in self.paths]
         return recordings, Regressor(robot, unknowns, self.moving, self.measured, self.known)
 
@@ -200,23 +205,30 @@ def _equations(
 ) -> tuple[Array, Rows]:
     """Y and torque with the same low pass, so that tau = Y theta still holds."""
     rate, cutoff = (len(motion.t) - 1) / (motion.t[-1] - motion.t[0]), filtering.cutoff
-    step = max(1, int(rate / max(DENSE * cutoff, DENSEST))) if cutoff else 1
     effort = motion.effort if not cutoff else low_pass(motion.effort, cutoff, rate)
     shifted = CubicSpline(motion.t, effort, axis=0)
-    motion, rate = motion.every(step), rate / step
+    # Friction is abrupt but cheap; the links are smooth and expensive: they are evaluated at fewer samples.
+    step = filtering.stride(rate)
+    coarse = 1 if regressor.robot.config.rolling else max(1, filtering.stride(rate, 0.0) // step)
+    dense, motion, rate = motion.every(step), motion.every(step * coarse), rate / step
     Y = regressor.matrix(motion)
-    drop = round(filtering.settling * rate)
+    drop = round(filtering.settling * rate / coarse)
     arrival = motion.arrival[drop : len(motion.t) - drop]
     first, last = (drop + np.searchsorted(arrival, window)).tolist()
-    kept = slice(first, last, max(1, round(rate / (THIN * cutoff))) if cutoff else 1)
+    kept = slice(first, last, max(1, round(rate / coarse / (THIN * cutoff))) if cutoff else 1)
     t = motion.t[kept]
     efforts = np.array([shifted(np.clip(t + delay, motion.t[0], motion.t[-1])) for delay in delays])
     rows = []
     for j, active in zip(np.flatnonzero(regressor.rows), regressor.active(), strict=True):
-        columns = Y[:, j, active]
+        smooth = Y[:, j, active]
+        own = active >= regressor.inertial
+        load = np.interp(dense.t, motion.t, regressor.load(Y, int(j)))
+        abrupt = regressor.own_columns(int(j), active[own], dense, load) if coarse > 1 else smooth[:, own]
         if shapes:
-            columns = np.column_stack([columns, shape_columns(regressor, int(j), motion.v[:, j])])
-        if cutoff and columns.shape[1]:
-            columns = low_pass(columns, cutoff, rate)
-        rows.append((columns[kept], efforts[:, :, j].T.reshape(len(t), len(delays))))
+            abrupt = np.column_stack([abrupt, shape_columns(regressor, int(j), dense.v[:, j], load)])
+        smooth = smooth[:, ~own]
+        if cutoff:
+            smooth, abrupt = low_pass(smooth, cutoff, rate / coarse), low_pass(abrupt, cutoff, rate)
+        columns = np.column_stack([smooth[kept], abrupt[::coarse][kept]])
+        rows.append((columns, efforts[:, :, j].T.reshape(len(t), len(delays))))
     return t, rows

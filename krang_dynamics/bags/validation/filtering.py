@@ -19,6 +19,7 @@ SETTLING = 2.5  # dropped at each end of a run [periods of the cutoff frequency]
 GAP_PERIODS, SHORTEST_GAP = 5.0, 0.05  # a gap is longer than both [periods, s]
 EVEN = 1e-4  # largest relative deviation of a period at which the rate counts as constant
 SHORTEST_RUN = 20  # samples
+DENSE, DENSEST = 20.0, 200.0  # least rate at which a model is evaluated [cutoffs], [Hz]: sign(v) is abrupt
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,10 @@ class Filtering:
         """
         keeps_all = self.cutoff is None or LIGHT * self.cutoff > 0.3 * rate
         return replace(self, cutoff=None if keeps_all or self.cutoff is None else LIGHT * self.cutoff)
+
+    def stride(self, rate: float, densest: float = DENSEST) -> int:
+        """Samples per evaluation of a model, after the light filter; the low pass removes what is between."""
+        return max(1, int(rate / max(DENSE * self.cutoff, densest))) if self.cutoff else 1
 
     def describe(self) -> str:
         """One line for reports."""

@@ -41,6 +41,7 @@ class Reading:
     unit: Unit = 'torque'
     lock_rest: bool = False  # lock the joints that were not recorded at home
     gains: Mapping[str, float] = field(default_factory=dict)  # by joint, factors on the recorded effort
+    differentiated: tuple[str, ...] = ()  # joints whose recorded velocity is not used
 
 
 @dataclass(frozen=True)
@@ -160,8 +161,11 @@ class Recording:
         for i, name in enumerate(self.robot.joint_names):
             if name in self.locked:
                 q[:, i], v[:, i], effort[:, i] = self.locked[name], 0.0, 0.0
-            elif not self.measured[i]:
+                continue
+            if not self.measured[i]:
                 effort[:, i] = 0.0  # passive
+            if name in self.reading.differentiated:
+                v[:, i] = np.nan
         effort = self._motors.torque(effort, np.nan_to_num(v))
         if self.reading.gains:
             effort = effort * [self.reading.gains.get(name, 1.0) for name in self.robot.joint_names]

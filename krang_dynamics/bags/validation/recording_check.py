@@ -18,6 +18,9 @@ MOVES = 0.3  # share of samples with changing position from which a joint moves 
 SCALE = 0.1  # largest relative error between velocity and differentiated position
 AGREES = 0.95  # correlation from which a factor between two signals is significant
 CURRENT = 0.5  # factor between effort and torque below which the unit is doubtful
+BEYOND = 0.5  # distance from the position limits from which the unit is doubtful [ranges]
+FASTER = 3.0  # and the mean speed [velocity limits]
+FROZEN = 0.5  # from which an unchanged effort of a moving joint was not measured [s]
 MOST_GAPS = 5  # listed
 
 
@@ -41,6 +44,10 @@ class RecordingCheck:
     changing: Integers  # samples whose differentiated position is, per joint
     peak: Array  # largest |effort| in motion [N m]
     flat: Integers  # samples in motion at exactly this value
+    frozen: Integers  # samples in motion whose effort has not changed for FROZEN
+    low: Array  # smallest and largest position [rad]
+    high: Array
+    energy: Array  # sums of squares of the differentiated position [rad2/s2]
     speed: CorrelationSums | None = field(default=None)  # velocity and differentiated position
 
     @classmethod
@@ -83,6 +90,10 @@ class RecordingCheck:
             changing=(speed > REST).sum(axis=0),
             peak=peak,
             flat=(moves & (effort == peak)).sum(axis=0),
+            frozen=(moves & _unchanged(samples.t[begin:end], samples.effort[begin:end])).sum(axis=0),
+            low=samples.q[begin:end].min(axis=0, initial=np.inf),
+            high=samples.q[begin:end].max(axis=0, initial=-np.inf),
+            energy=(speed**2).sum(axis=0),
         )
 
     def add_velocities(self, motion: FilteredMotion) -> None:
@@ -104,7 +115,8 @@ class RecordingCheck:
         self.gaps += other.gaps
         for name in ('repeated', 'backward', 'lost', 'incomplete', 'same'):
             setattr(self, name, getattr(self, name) + getattr(other, name))
-        for name in ('unmeasured', 'saturated', 'outliers', 'moving', 'changing'):
+        self.low, self.high = np.minimum(self.low, other.low), np.maximum(self.high, other.high)
+        for name in ('unmeasured', 'saturated', 'outliers', 'moving', 'changing', 'frozen', 'energy'):
             setattr(self, name, getattr(self, name) + getattr(other, name))
         self.flat = np.where(self.peak > other.peak, self.flat, 0) + np.where(
             other.peak > self.peak, other.flat, np.where(other.peak == self.peak, self.flat + other.flat, 0)
@@ -120,10 +132,45 @@ class RecordingCheck:
         few = MOVES * self.count
         return np.asarray((self.moving < few) & (self.changing < few))
 
+    def contradictory(self) -> Mask:
+        """Joints whose velocity is not the derivative of their position."""
+        slopes = [1.0 if self.speed is None else self.speed.slope(i) for i in range(len(self.low))]
+        return np.asarray((np.abs(np.array(slopes) - 1) > SCALE) & ~self.at_rest())
+
     @property
     def period(self) -> float:
         """Median sample period [s]."""
         return float(np.median(self.periods)) if self.periods else float('nan')
+
+
+def _unchanged(t: Array, effort: Array) -> Mask:
+    """Samples in runs of equal values that last for FROZEN (K, n)."""
+    found = np.zeros(effort.shape, dtype=bool)
+    for column, out in zip(effort.T, found.T, strict=True):
+        edges = np.concatenate([[0], np.flatnonzero(np.diff(column)) + 1, [len(column)]])
+        if len(column):
+            long = t[edges[1:] - 1] - t[edges[:-1]] >= FROZEN
+            out[:] = np.repeat(long, np.diff(edges))
+    return found
+
+
+def unit_problems(check: RecordingCheck, robot: Robot, moving: Mask) -> list[str]:
+    """A sentence on each joint whose positions or speeds are far beyond its limits."""
+    found = []
+    speeds = np.sqrt(check.energy / max(check.count, 1))
+    for i in np.flatnonzero(moving):
+        low, high, limit = robot.lower[i], robot.upper[i], robot.velocity_limits[i]
+        room = BEYOND * (high - low)
+        if check.low[i] < low - room or check.high[i] > high + room:
+            what = (
+                f'positions from {check.low[i]:.4g} to {check.high[i]:.4g}, limits {low:.4g} and {high:.4g}'
+            )
+        elif speeds[i] > FASTER * limit > 0:
+            what = f'its mean speed is {speeds[i]:.4g} rad/s, its limit {limit:.4g}'
+        else:
+            continue
+        found.append(f'{robot.joint_names[i]}: {what}: check the unit of positions (degrees?) and the limits')
+    return found
 
 
 def check_lines(
@@ -164,11 +211,13 @@ def _joint_problems(check: RecordingCheck, robot: Robot, i: int, torque: Correla
         )
     if check.outliers[i]:
         found.append(f'{check.outliers[i]} sample(s) contradict their neighbours and were interpolated')
-    if check.speed is not None and not check.at_rest()[i]:
+    if check.speed is not None and check.contradictory()[i]:
         slope = check.speed.slope(i)
-        if abs(slope - 1) > SCALE:
-            unit = ', as if in degrees' if 50 < slope < 65 else ''
-            found.append(f'velocity is {slope:.3g} times the differentiated position{unit}')
+        unit = ', as if in degrees' if 50 < slope < 65 else ''
+        found.append(f'velocity is {slope:.3g} times the differentiated position{unit}')
+    if check.frozen[i]:
+        share = check.frozen[i] / max(check.moving[i], 1)
+        found.append(f'effort does not change for {FROZEN} s or more in {share:.1%} of the motion')
     if check.saturated[i]:
         share = check.saturated[i] / check.count
         found.append(f'effort is at its limit of {robot.effort_limits[i]:.4g} N m in {share:.1%} of samples')
@@ -188,6 +237,8 @@ def unit_is_doubtful(torque: CorrelationSums, i: int) -> bool:
 def _unit_problem(robot: Robot, i: int, slope: float) -> str:
     if slope < 0:
         return f'effort is {slope:.3g} times the predicted torque: its sign is inverted'
+    if slope > 1:
+        return f'effort is {slope:.3g} times the predicted torque: its unit is wrong, or the model lacks much'
     motor = robot.config.joints[robot.joint_names[i]].motor
     known = ''
     if motor.torque_constant is not None:

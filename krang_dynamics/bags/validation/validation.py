@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ...arrays import Mask
 from ...errors import BagError
 from ...robot.model import Robot
 from ...text import number, table
@@ -15,13 +16,14 @@ from .filtering import Filtering
 from .load_hint import load_hint, residual_hints
 from .prediction import LEVELS
 from .recording import Reading, Recording
-from .recording_check import check_lines, unit_is_doubtful
+from .recording_check import check_lines, unit_is_doubtful, unit_problems
 from .statistics import CorrelationSums, FitFigures
 from .verdict import verdict
 from .window_comparison import Error, PlotSeries, ValidationJob, WindowResult
 from .wrenches import wrench_topics
 
 POINTS = 3000  # of a curve in a report
+STUCK = 0.1  # share of the motion with unchanged effort from which a joint was not measured
 
 
 @dataclass
@@ -42,6 +44,10 @@ class Validation:
     series: PlotSeries = field(repr=False)
     names: tuple[str, ...] = ()
     resting: tuple[str, ...] = ()  # joints that do not move
+    contradictory: tuple[str, ...] = ()  # whose velocity is not the derivative of their position
+    frozen: tuple[str, ...] = ()  # whose effort does not change for a large part of the motion
+    factors: dict[str, float] = field(default_factory=dict)  # effort / predicted torque, where it is doubtful
+    wrong: list[str] = field(default_factory=list)  # sentences on what makes a recording useless
 
     def as_json(self) -> dict[str, Any]:
         """The figures without the curves."""
@@ -160,15 +166,21 @@ def _summary(
     series, full = total.series, total.levels['friction']
     hints: list[str] = []
     load = None
-    if not any(unit_is_doubtful(full, i) for i in joints.values()):
+    factors = {name: full.slope(i) for name, i in joints.items() if unit_is_doubtful(full, i)}
+    if not factors:
         residual = series.measured - series.predicted['friction']
         load = load_hint(robot, series.q, series.v, residual, recording.measured)
         hints = [load] if load else residual_hints(robot, series.v, series.a, residual, recording.measured)
     lines = check_lines(total.check, robot, recording.measured.tolist(), full)
+    wrong = unit_problems(total.check, robot, recording.moving)
+    frozen = total.check.frozen > STUCK * np.maximum(total.check.moving, 1)
     silent = [f'{name}: effort is missing or always zero; it is left out' for name in recording.silent]
 
     def figures(levels: dict[str, CorrelationSums], i: int) -> dict[str, FitFigures]:
         return {level: sums.figures(i) for level, sums in levels.items()}
+
+    def named(mask: Mask) -> tuple[str, ...]:
+        return tuple(name for name, chosen in zip(names, mask, strict=True) if chosen)
 
     return Validation(
         robot=robot.name,
@@ -179,10 +191,14 @@ def _summary(
         joints={name: figures(total.levels, i) for name, i in joints.items()},
         verdicts={name: verdict(series, i, full.figures(i), load is not None) for name, i in joints.items()},
         worst={name: total.worst[i] for name, i in joints.items()},
-        check=[*(f'! {line}' for line in [*total.damage, *problems, *silent]), *lines],
+        check=[*(f'! {line}' for line in [*total.damage, *problems, *silent, *wrong]), *lines],
         hints=hints,
         wrenches={name: figures(total.wrenches, i) for name, i in joints.items()} if total.wrenches else {},
         series=series,
         names=names,
-        resting=tuple(name for name, rests in zip(names, total.check.at_rest(), strict=True) if rests),
+        resting=named(total.check.at_rest()),
+        contradictory=named(total.check.contradictory() & recording.moving),
+        frozen=named(frozen & recording.measured),
+        factors=factors,
+        wrong=wrong,
     )

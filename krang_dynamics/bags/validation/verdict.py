@@ -1,5 +1,7 @@
 """A verdict in words on how well the model of a joint explains its measured torque."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from ...arrays import Array
@@ -32,6 +34,19 @@ def verdict(series: PlotSeries, joint: int, figures: FitFigures, has_load_hint: 
     if _explained([np.ones_like(v)], residual) >= CLEAR:
         return 'offset: the residual is nearly constant'
     return 'unexplained: check masses, joint names and signs'
+
+
+def explained_effort(several: Sequence[PlotSeries], joint: int) -> float:
+    """Share of the variance of a joint's effort that its model, motion or pose explains, with any gains."""
+    y, gravity, rotor, q, v, a = (
+        np.concatenate([x[:, joint] for x in columns])
+        for columns in zip(
+            *((s.measured, s.predicted['gravity'], s.predicted['rotor'], s.q, s.v, s.a) for s in several),
+            strict=True,
+        )
+    )
+    columns = [gravity, rotor, v, np.sign(v), a, np.sin(q), np.cos(q)]
+    return _explained([x - x.mean() for x in columns], y - y.mean()) if np.ptp(y) else 0.0
 
 
 def _rms(values: Array) -> float:

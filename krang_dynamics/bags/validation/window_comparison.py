@@ -125,6 +125,8 @@ class _WindowComparison:
 
     def _compare(self, result: WindowResult, motion: FilteredMotion, window: Window) -> None:
         """Add one run without gaps; the filter and the observer need the margin."""
+        if not self._wrenches:
+            motion = motion.every(self._filtering.stride(self._recording.rate))
         with_margin, predicted = smoothed(motion, self._predictor.torques(motion), self._filtering)
         if self._wrenches and len(with_margin.t):
             result.add_wrenches(self._wrenches.compare(with_margin, predicted['friction'], *window))

@@ -5,7 +5,7 @@ import pytest
 import yaml
 
 import krang_dynamics as kd
-from krang_dynamics.bags.identification.excitation import Design, excite
+from krang_dynamics.bags.identification.excitation import Design, excite, excite_several, friction_passes
 from krang_dynamics.errors import KrangError
 
 
@@ -58,6 +58,28 @@ def test_locked_and_passive_joints_stand_still():
     motion = excite(kd.load_robot('planar_2r'), Design(tries=3), {'joint_2': 0.3})
     assert (motion.q[:, 1] == 0.3).all()
     assert motion.moved == ('joint_1',)
+
+
+def test_several_motions_are_better_together():
+    robot = kd.load_robot('planar_2r')
+    one, two = excite_several(robot, 2, Design(duration=6.0, frequency=0.2, tries=20))
+    assert two.condition < one.condition
+    assert np.abs(one.q - two.q).max() > 0.1
+
+
+def test_passes_for_friction_have_constant_speeds_within_limits():
+    robot = kd.load_robot('planar_2r')
+    motion = friction_passes(robot, Design(duration=40.0, rate=500.0))
+    assert 'constant speeds' in motion.text()
+    assert (np.abs(motion.torque) <= robot.effort_limits).all()
+    assert (np.abs(motion.v) <= robot.velocity_limits).all()
+    np.testing.assert_allclose(np.gradient(motion.q, motion.t, axis=0)[1:-1], motion.v[1:-1], atol=0.02)
+    for j in range(2):
+        even = motion.v[motion.a[:, j] == 0, j]
+        speeds = np.unique(np.round(even[even > 1e-9], 6))
+        np.testing.assert_allclose(speeds[1:] / speeds[:-1], 2.0, rtol=1e-3)
+        np.testing.assert_allclose(np.unique(np.round(-even[even < -1e-9], 6)), speeds)
+        assert len(even) > 0.5 * len(motion.t)
 
 
 def test_the_motion_is_written_as_a_table_and_as_a_message(arm):

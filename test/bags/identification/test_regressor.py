@@ -21,6 +21,15 @@ def test_the_prior_gives_the_torque_of_the_description(name):
     assert_close(regressor.matrix(motion) @ regressor.prior, expected)
 
 
+def test_random_motions_of_a_rolling_robot_do_not_slip():
+    robot = kd.load_robot('otbot')
+    motion = random_motion(robot, 5)
+    for q, v, a in zip(motion.q, motion.v, motion.a, strict=True):
+        J = robot.constraint_jacobian(q)
+        np.testing.assert_allclose(J @ v, 0, atol=1e-12)
+        np.testing.assert_allclose(J @ a + robot.constraint_bias(q, v), 0, atol=1e-12)
+
+
 def test_friction_may_depend_on_direction():
     robot = kd.load_robot('planar_2r')
     every = np.ones(2, bool)

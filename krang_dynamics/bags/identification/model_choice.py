@@ -1,0 +1,75 @@
+"""Delay of the effort and shape of friction, chosen from a first pass over the recordings."""
+
+import numpy as np
+
+from ...errors import BagError
+from .. import parallel
+from ..validation.recording import Window
+from .delay import DELAYS, at_delay, estimate_delay
+from .friction_shape import choose_shape, shape_places
+from .least_squares import TriangularFactor
+from .parameter_fit import noise_levels
+from .regressor import Regressor, Unknowns
+from .window_equations import Source, Survey, SurveyJob, added
+
+
+def survey_all(source: Source, unknowns: Unknowns, items: list[tuple[int, Window]]) -> Survey:
+    """The sum of the surveys of all windows."""
+    surveyed: Survey = []
+    for result in parallel.run(SurveyJob(source, unknowns), items, 'reading'):
+        surveyed = added(surveyed, result)
+    if not surveyed or not sum(part.count for part in surveyed[0]):
+        raise BagError(
+            f'{source.paths[0]}: nothing is left after filtering; it is too short or has too many gaps'
+        )
+    return surveyed
+
+
+def choose_model(regressor: Regressor, surveyed: Survey) -> tuple[Regressor, float]:
+    """The regressor with the best shape of friction, and the delay of the effort [s]."""
+    active, unknowns = regressor.active(), regressor.unknowns
+    plain = [
+        TriangularFactor(np.delete(f.R, slice(len(own), f.R.shape[1] - len(DELAYS)), axis=1), f.count)
+        for f, own in zip(map(_total, surveyed), active, strict=True)
+    ]
+    priors = [(regressor.prior[own], regressor.spread[own]) for own in active]
+    delay = estimate_delay(plain, priors)
+    wide = [
+        _at(f, delay).columns(own, len(regressor.names), np.array([1.0]))
+        for f, own in zip(plain, active, strict=True)
+    ]
+    theta, _ = noise_levels(regressor, wide, regressor.measured[regressor.rows])
+    for j, own, (first, second) in zip(np.flatnonzero(regressor.rows), active, surveyed, strict=True):
+        parts = (_at(first, delay), _at(second, delay))
+        unknowns = choose_shape(regressor, unknowns, int(j), own, parts, theta)
+    robot, moving = regressor.robot, regressor.moving
+    return Regressor(robot, unknowns, moving, regressor.measured, regressor.rows), delay
+
+
+def _total(parts: tuple[TriangularFactor, TriangularFactor]) -> TriangularFactor:
+    total = TriangularFactor(parts[0].R, parts[0].count)
+    total.add(parts[1])
+    return total
+
+
+def _at(factor: TriangularFactor, delay: float) -> TriangularFactor:
+    """The factor with the effort at one delay [s]."""
+    columns = factor.R.shape[1] - len(DELAYS)
+    return factor.columns(np.arange(columns), columns, at_delay(delay))
+
+
+def chosen_factors(
+    first: Regressor, final: Regressor, surveyed: Survey, delay: float
+) -> list[TriangularFactor]:
+    """The factors of the chosen regressor, from a survey with the columns of the first and all shapes."""
+    factors = []
+    rows = np.flatnonzero(first.rows)
+    for j, own, factor in zip(rows, first.active(), map(_total, surveyed), strict=True):
+        places = {first.names[i]: k for k, i in enumerate(own)}
+        places |= shape_places(final, int(j), len(own), factor.R.shape[1] - len(DELAYS))
+        kept = [k for k, column in enumerate(final.names) if column in places]
+        R = _at(factor, delay).R[:, [*(places[final.names[k]] for k in kept), -1]]
+        factors.append(
+            TriangularFactor(R, factor.count).columns(np.array(kept), len(final.names), np.ones(1))
+        )
+    return factors
