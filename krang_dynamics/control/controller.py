@@ -32,7 +32,6 @@ from .robot_state import (
 )
 from .sensors import ImuSample, OdomSample
 from .settings import Settings
-from .terms.cartesian_impedance import CartesianImpedance
 from .terms.term import ReferencePoint, Term, TermInputs, build_terms
 from .terms.wrench import WrenchSample
 
@@ -113,7 +112,8 @@ class TorqueController:
         )
         self.terms: list[Term] = build_terms(robot, settings)
         self._needs_friction = any(term.needs_friction for term in self.terms)
-        self.targets = self._cartesian_targets()
+        leader = next((term for term in self.terms if term.arms), None)
+        self.targets = None if leader is None else CartesianTargets(robot, leader)
         self._term_of = {kind: term for term in self.terms for kind in term.takes}
         coriolis = any(term.needs_coriolis for term in self.terms)
         self.state = RobotState.of(settings, robot, self.drivers, coriolis)
@@ -170,8 +170,7 @@ class TorqueController:
             stamped = self._take_samples(inputs, refused)
             self._change_settings(inputs, refused)
             accepted = self._take_trajectory(inputs, refused)
-            if inputs.targets:
-                self._take_targets(inputs, refused)
+            self._take_targets(inputs, refused)
             stale = self.state.stale(inputs.time, inputs.clock, self.settings.state_timeout)
             jump = self._jump()
             self._take_requests(inputs, stale, refused)
@@ -246,8 +245,6 @@ class TorqueController:
             self._term_inputs.dynamics = self.dynamics
             for term, other in zip(tunable, tuned, strict=True):
                 term.adopt(other)
-                if self.targets is not None and isinstance(term, CartesianImpedance):
-                    self.targets.posture = term.posture
             self._delay.use(self._gains(self.terms))
             self.limits.adopt(limits)
             self.settings = new
@@ -265,10 +262,12 @@ class TorqueController:
             refused.append(f'trajectory: {self.safety.idle_reason}')
             return False
         try:
-            self.reference.accept(inputs.trajectory, inputs.time, self._buffer.q, inputs.clock)
+            joints = self.reference.accept(inputs.trajectory, inputs.time, self._buffer.q, inputs.clock)
         except KrangError as error:
             refused.append(f'trajectory: {error}')
             return False
+        if self.targets is not None:
+            self.targets.forget(joints)
         return True
 
     def _take_targets(self, inputs: Inputs, refused: list[str]) -> None:
@@ -282,12 +281,11 @@ class TorqueController:
                 self.targets.take(sample, inputs.time, self._buffer.q, self.reference)
             except KrangError as error:
                 refused.append(str(error))
-
-    def _cartesian_targets(self) -> CartesianTargets | None:
-        for term in self.terms:
-            if isinstance(term, CartesianImpedance):
-                return CartesianTargets(self.robot, term.arms, term.posture)
-        return None
+        if self.targets is not None and self.targets.is_searching and self.safety.is_driving:
+            try:
+                refused += self.targets.advance(inputs.time, self.reference)
+            except KrangError as error:
+                refused.append(str(error))
 
     def _take_requests(self, inputs: Inputs, stale: str | None, refused: list[str]) -> None:
         now = inputs.time

@@ -108,8 +108,8 @@ class Reference:
         now: float,
         q: Array,
         clock: float | None = None,
-    ) -> None:
-        """Follow a trajectory; q is measured. Or raise InputError and change nothing.
+    ) -> Integers:
+        """Follow a trajectory; q is measured. Or raise InputError and change nothing. Returns its joints.
 
         Its start is on the node's `clock` [s], which is the same as `now` where it is not given. If the first
         point has a positive time, the reference moves there from its present state, without a jump in
@@ -127,6 +127,7 @@ class Reference:
             self._waiting.append((start, prepared))
         else:
             self._follow(track, now)
+        return track.columns
 
     def move_to(self, now: float, columns: Integers, goal: Array, streamed: bool) -> None:
         """Move some joints together to a goal within the stream's limits; a streamed one must be renewed."""

@@ -1,9 +1,10 @@
 """A control term: one method from the present state to a torque, and a registry of terms by name."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from importlib.metadata import entry_points
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from ...arrays import Array, Mask
@@ -55,6 +56,9 @@ class Term(ABC):
 
     external: Array | None = None  # estimated torque of the environment [N m]; None: no estimate
     followed: Mask | None = None  # joints that follow the reference, where the term has such
+    # Where the term follows Cartesian targets: the joints that move each hand, and the preferred posture [rad].
+    arms: Mapping[str, Mask] = MappingProxyType({})
+    posture: Array | None = None  # None: that at enable
     contact = 'none'  # interpretation of that torque: none, contact or collision
 
     @classmethod
