@@ -15,7 +15,7 @@ from .joint_reference import Reference
 ALIGNED = pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
 UNIT = 1e-3  # by which the norm of a quaternion may differ from 1
 LENGTH = 0.3  # that makes angles comparable with distances [m/rad]
-MOST_STEPS = 15  # of the inverse kinematics ...
+MOST_STEPS = 40  # of the inverse kinematics ...
 AT_ONCE = 2  # ... and how many of them one step of the controller makes
 STEP = 0.3  # largest change of a joint in one of them [rad, m]
 DAMPING = 1e-4  # of the first of them [m2]
@@ -165,7 +165,7 @@ class CartesianTargets:
         if hand.search is not None:
             q_d = hand.search.q
             reference.move_to(now, hand.joints, q_d[hand.joints], hand.is_streamed)
-        limits = reference.bounds.of(hand.joints.tolist())['position']
+        limits = reference.room(hand.joints, q_d[hand.joints])
         posture = self._start if self._term.posture is None else self._term.posture
         hand.search = _Search(_Chain(self._robot, frame, hand.joints), pose, q_d, posture, limits)
 

@@ -14,6 +14,8 @@ from .stream import StreamedMotion, StreamLimits
 from .trajectory import Bounds, JointTrajectory, Pause, PreparedTrajectory
 
 TIMEOUT = 0.5  # default of a streamed set-point [s]
+MARGIN = 0.02  # between hands' targets and the position limits of joints [rad, m], at most ...
+SHARE = 0.05  # ... and as a share of their range
 SPEED_TOLERANCE = 1.0  # of a trajectory that is joined after its start [rad/s, m/s]
 
 
@@ -142,9 +144,19 @@ class Reference:
         self._waiting = [w for w in self._waiting if not np.isin(w[1].columns, track.columns).any()]
         self._follow(track, now)
 
+    def room(self, columns: Integers, q: Array) -> tuple[Array, Array]:
+        """Where joints at q [rad] may go: MARGIN inside their position limits, but no farther in than q.
+
+        A compliant joint at its very limit would pass it, which is a fault.
+        """
+        lower, upper = self.bounds.of(columns.tolist())['position']
+        margin = np.minimum(MARGIN, SHARE * (upper - lower))
+        q = np.clip(q, lower, upper)
+        return np.minimum(lower + margin, q), np.maximum(upper - margin, q)
+
     def slowed(self, columns: Integers, q: Array, v: Array) -> Array:
         """Velocities v [rad/s] in the same ratio, slow enough to stop before the position limits."""
-        lower, upper = self.bounds.of(columns.tolist())['position']
+        lower, upper = self.room(columns, q)
         a, jerk = self.stream.acceleration[columns], self.stream.jerk[columns]
         room = np.maximum(np.where(v > 0, upper - q, q - lower), 0.0)
         delay = a / jerk  # until the deceleration is reached: v^2 / 2 a + v delay = room

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 STIFFNESS = (400.0,) * 3 + (50.0,) * 3  # default [N/m, N m/rad]
 FREE = 1.0  # an axis with less stiffness is damped as if it had this one [N/m, N m/rad]
+ARM = 5  # joints that an end effector needs for itself to be that of an arm, not a finger
 BANDWIDTH = 10.0  # of the default posture stiffness [rad/s]
 # A direction of the task whose frequency is below this share of the highest one is almost singular: there
 # the posture acts instead.
@@ -52,8 +53,8 @@ class CartesianImpedance(Term):
     parameters = (
         Parameter(
             'cartesian.<frame>.stiffness', 'numbers', None,
-            'stiffness of the frame along and about x y z; default without any frame: 400 and 50 at all '
-            'end effectors',
+            'stiffness of the frame along and about x y z; default without any frame: 400 and 50 at the '
+            'end effector of every arm',
             'N/m, N m/rad', 0, 1e6, live=True,
         ),
         Parameter(
@@ -88,12 +89,15 @@ class CartesianImpedance(Term):
     )  # fmt: skip
 
     def __init__(self, robot: Robot, settings: 'Settings') -> None:
-        self.hands = hands_of(robot, settings)
-        self._robot = robot
         commanded = np.isin(robot.joint_names, drivers_of(settings, robot).joints)
+        self.hands = hands_of(robot, settings, commanded)
+        self._robot = robot
         self._joints = np.flatnonzero(commanded)
         # By hand: the commanded joints that move it, without the trunk.
         self.arms = {frame: commanded & arm_joints(robot, frame) for frame in self.hands}
+        for frame, arm in self.arms.items():
+            if not arm.any():
+                raise ConfigError(f'cartesian.{frame}: no commanded joint moves this frame')
         self._arms = np.flatnonzero(np.any(list(self.arms.values()), axis=0))
         self._compensates_gravity = not ('gravity' in settings.terms or settings.hardware_compensates_gravity)
         # Of each joint while the others are free to move [kg m2].
@@ -228,11 +232,11 @@ class _Task:
         return np.asarray(speed - self._response @ (self._inverse * (self._J @ speed)))
 
 
-def hands_of(robot: Robot, settings: 'Settings') -> dict[str, HandSettings]:
-    """The frames with an impedance: those with a stiffness, else all end effectors."""
+def hands_of(robot: Robot, settings: 'Settings', commanded: Mask) -> dict[str, HandSettings]:
+    """The frames with an impedance: those with a stiffness, else the end effectors."""
     given = settings.frames('cartesian')
     frames = [frame for frame, values in given.items() if 'stiffness' in values]
-    frames = frames or list(robot.config.end_effectors)
+    frames = frames or end_effectors(robot, commanded)
     if not frames:
         raise ConfigError('terms has cartesian_impedance, so cartesian.<frame>.stiffness must be given')
     hands = {}
@@ -252,11 +256,36 @@ def hands_of(robot: Robot, settings: 'Settings') -> dict[str, HandSettings]:
     return hands
 
 
+def end_effectors(robot: Robot, commanded: Mask) -> list[str]:
+    """The end effectors of arms, or all without an arm; of several on one arm that with the fewest joints."""
+    joints = {
+        frame: commanded & moving_joints(robot, frame)
+        for frame in robot.config.end_effectors
+        if (commanded & arm_joints(robot, frame)).any()
+    }
+    least = ARM if any(mask.sum() >= ARM for mask in joints.values()) else 1
+    found: list[str] = []
+    for frame, mask in sorted(joints.items(), key=lambda entry: int(entry[1].sum())):
+        shared = [mask & ~joints[other] for other in found if (mask & joints[other]).any()]
+        if mask.sum() >= least and all(own.sum() >= ARM for own in shared):
+            found.append(frame)
+    return [frame for frame in joints if frame in found]
+
+
 def arm_joints(robot: Robot, frame: str) -> Mask:
-    """The joints that move a frame, without the trunk: joints that move more than one end effector."""
-    moved = [set(robot.urdf.subtree(robot.urdf.joints[name].child)) for name in robot.joint_names]
-    ends = set(robot.config.end_effectors)
-    return np.array([frame in links and len(ends & links) < 2 for links in moved])
+    """The joints that move a frame, without the trunk: joints that also move an end effector of another arm.
+
+    A finger is not another arm.
+    """
+    joints = moving_joints(robot, frame)
+    others = [moving_joints(robot, other) for other in robot.config.end_effectors]
+    return np.all([joints, *(~other for other in others if (other & ~joints).sum() >= ARM)], axis=0)
+
+
+def moving_joints(robot: Robot, frame: str) -> Mask:
+    """The joints that move a frame."""
+    joints = robot.urdf.joints
+    return np.array([frame in robot.urdf.subtree(joints[name].child) for name in robot.joint_names])
 
 
 def posture_of(robot: Robot, settings: 'Settings') -> Array:

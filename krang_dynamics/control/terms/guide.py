@@ -19,6 +19,7 @@ FAST = 0.7  # share of the speed limit above which motion is damped
 TIME = 0.025  # time constant of the damping in the zone and above that speed [s]
 FRICTION = 0.1  # share of the modelled friction that the default damping replaces
 INERTIA = 0.3  # decay of a motion by the default damping [1/s]
+SINK = 0.05  # damping per gravity torque [s/rad], so that joints which nobody holds sink slowly
 
 
 @register_term
@@ -45,9 +46,9 @@ class Guide(Term):
         margin = limits.position_margin
         if settings.limits_position_margin is not None:
             margin = settings.per_joint('limits.position_margin', robot)
-        self.damping = _default_damping(robot)
+        self.damping, self._sink = _default_damping(robot), SINK
         if settings.guide_damping is not None:
-            self.damping = settings.per_joint('guide.damping', robot)
+            self.damping, self._sink = settings.per_joint('guide.damping', robot), 0.0
         self.friction_scale = settings.friction_scale
         self._has_gravity = 'gravity' in settings.terms or settings.hardware_compensates_gravity
         self._has_friction = 'friction' in settings.terms
@@ -61,11 +62,12 @@ class Guide(Term):
         return cls(robot, settings)
 
     def adopt(self, other: 'Guide') -> None:
-        self.damping, self.friction_scale = other.damping, other.friction_scale
+        self.damping, self._sink, self.friction_scale = other.damping, other._sink, other.friction_scale
         self._lower, self._upper = other._lower, other._upper
 
     def torque(self, state: TermInputs) -> Array:
-        torque = -self.damping * state.v + self._soft_limits(state)
+        damping = self.damping + self._sink * np.abs(state.dynamics.gravity)
+        torque = self._soft_limits(state) - damping * state.v
         if not self._has_gravity:
             torque += state.dynamics.gravity
         if not self._has_friction and self._friction.sign == 'smooth':

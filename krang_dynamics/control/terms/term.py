@@ -56,9 +56,8 @@ class Term(ABC):
 
     external: Array | None = None  # estimated torque of the environment [N m]; None: no estimate
     followed: Mask | None = None  # joints that follow the reference, where the term has such
-    # Where the term follows Cartesian targets: the joints that move each hand, and the preferred posture [rad].
-    arms: Mapping[str, Mask] = MappingProxyType({})
-    posture: Array | None = None  # None: that at enable
+    arms: Mapping[str, Mask] = MappingProxyType({})  # the joints of each hand that follows Cartesian targets
+    posture: Array | None = None  # that these targets prefer [rad]; None: that at enable
     contact = 'none'  # interpretation of that torque: none, contact or collision
 
     @classmethod

@@ -5,9 +5,10 @@ import pinocchio as pin
 import pytest
 from harness import robot_named, term_inputs
 
+import krang_dynamics as kd
 from krang_dynamics.control.settings import Settings
 from krang_dynamics.control.terms.cartesian_impedance import CartesianImpedance, near_turn
-from krang_dynamics.errors import KrangError
+from krang_dynamics.errors import ConfigError, KrangError
 
 HANDS = ('left_hand', 'right_hand')
 STIFFNESS = [300.0, 400.0, 500.0, 40.0, 50.0, 60.0]
@@ -145,3 +146,41 @@ def test_settings_that_do_not_fit_are_refused(settings, reason):
 def test_a_rolling_base_is_refused():
     with pytest.raises(KrangError, match='rolling_base'):
         term(robot_named('otbot'))
+
+
+def two_fingers(own):
+    """An arm of six joints, with a tool and with two fingers of some joints, as one URDF."""
+    joints, links = [], ['base', *(f'link_{i}' for i in range(1, 7)), 'tool']
+
+    def joint(name, parent, child, kind='revolute'):
+        limit = '<limit lower="-2" upper="2" effort="50" velocity="2"/><axis xyz="0 1 0"/>'
+        joints.append(
+            f'<joint name="{name}" type="{kind}"><parent link="{parent}"/><child link="{child}"/>'
+            f'<origin xyz="0 0 0.2"/>{limit if kind == "revolute" else ""}</joint>'
+        )
+
+    for i in range(6):
+        joint(f'joint_{i + 1}', links[i], links[i + 1])
+    joint('to_tool', 'link_6', 'tool', 'fixed')
+    for side in ('left', 'right'):
+        for i in range(own):
+            links.append(f'{side}_{i}')
+            joint(f'{side}_joint_{i}', f'{side}_{i - 1}' if i else 'link_6', f'{side}_{i}')
+    inertia = '<inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/>'
+    bodies = ''.join(
+        f'<link name="{link}"><inertial><mass value="1"/>{inertia}</inertial></link>' for link in links
+    )
+    return kd.load_robot(f'<robot name="fingers">{bodies}{"".join(joints)}</robot>')
+
+
+@pytest.mark.parametrize(
+    ('own', 'arms'), [(2, {'tool': 6}), (5, {'left_4': 5, 'right_4': 5})], ids=['fingers', 'arms']
+)
+def test_an_arm_also_moves_its_fingers_but_not_other_arms(own, arms):
+    found = term(two_fingers(own), terms=('cartesian_impedance',), wheels_locked=False).arms
+    assert {frame: int(arm.sum()) for frame, arm in found.items()} == arms
+
+
+def test_a_frame_that_no_joint_moves_is_refused():
+    with pytest.raises(ConfigError, match=r'cartesian\.base: no commanded joint moves this frame'):
+        term(two_fingers(1), cartesian_base_stiffness=[1.0] * 6, wheels_locked=False)
