@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays import Array, is_finite
-from ..errors import InputError, KrangError
+from ..errors import InputError, KrangError, UnknownNameError
 from ..robot.model import Robot
 from ..robot.payload import Payload
 from ..safety.joint_buffer import JointSamples
@@ -233,6 +233,8 @@ class TorqueController:
         old, robot = self.settings, self.robot
         new = within_urdf(new, robot)
         old.check_change(new)
+        if (frame := new.estimate_payload_frame) and frame not in robot.frames:
+            raise UnknownNameError('estimate_payload.frame', frame, robot.frames)
         limits = limits_of(new, robot, self.command_joints)
         model = model_change(old, new, robot)
         stream = stream_of(new, robot)

@@ -16,6 +16,7 @@ from .trajectory import Bounds, JointTrajectory, Pause, PreparedTrajectory
 TIMEOUT = 0.5  # default of a streamed set-point [s]
 MARGIN = 0.02  # between hands' targets and the position limits of joints [rad, m], at most ...
 SHARE = 0.05  # ... and as a share of their range
+STREAM_SPEED = 0.98  # of streamed motion, as a share of the speed limits
 SPEED_TOLERANCE = 1.0  # of a trajectory that is joined after its start [rad/s, m/s]
 
 
@@ -161,7 +162,7 @@ class Reference:
         room = np.maximum(np.where(v > 0, upper - q, q - lower), 0.0)
         delay = a / jerk  # until the deceleration is reached: v^2 / 2 a + v delay = room
         possible = a * (np.sqrt(delay**2 + 2 * room / a) - delay)
-        speed = np.minimum(self.stream.velocity, self.bounds.speed)[columns]
+        speed = self._speed()[columns]
         ratio = np.divide(np.minimum(possible, speed), np.abs(v), out=np.ones_like(v), where=v != 0)
         return v * min(1.0, float(ratio.min(initial=1.0)))
 
@@ -252,8 +253,8 @@ class Reference:
         together: bool = False,
     ) -> _Track:
         """A motion within the stream's limits to a goal, to a velocity, or to rest."""
-        present, speed = self._at(now, columns.tolist()), np.minimum(self.stream.velocity, self.bounds.speed)
-        limits = (speed, self.stream.acceleration, self.stream.jerk)
+        present = self._at(now, columns.tolist())
+        limits = (self._speed(), self.stream.acceleration, self.stream.jerk)
         motion = StreamedMotion(
             present[:3],
             StreamLimits(*(limit[columns] for limit in limits)),
@@ -264,6 +265,10 @@ class Reference:
             together,
         )
         return _Track(now, motion, columns, np.arange(len(columns)), streamed=True)
+
+    def _speed(self) -> Array:
+        """The largest speed of streamed motion [rad/s]; a robot that follows it stays below its limits."""
+        return np.asarray(np.minimum(self.stream.velocity, STREAM_SPEED * self.bounds.speed))
 
     def _at(self, time: float, columns: list[int]) -> Array:
         """The reference (4, n) of some joints at a time [s]."""

@@ -50,6 +50,8 @@ class CartesianImpedance(Term):
 
     name = 'cartesian_impedance'
     needs_coriolis = True
+    follows_reference = True
+    compensates_gravity = True
     parameters = (
         Parameter(
             'cartesian.<frame>.stiffness', 'numbers', None,

@@ -5,10 +5,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...arrays import Array
+from ...errors import InputError
 from ...robot.model import Robot
 from ...safety.limits import Limits
 from ..parameters import Parameter
-from .term import Term, TermInputs, register_term
+from .term import Term, TermInputs, follow_reference, register_term
 
 if TYPE_CHECKING:
     from ..settings import Settings
@@ -33,6 +34,7 @@ class Guide(Term):
 
     name = 'guide'
     needs_friction = True
+    compensates_gravity = True
     parameters = (
         Parameter(
             'guide.damping', 'per_joint', None,
@@ -59,6 +61,11 @@ class Guide(Term):
 
     @classmethod
     def from_settings(cls, robot: Robot, settings: 'Settings') -> 'Guide':
+        if follow_reference(settings.terms):
+            raise InputError(
+                f'terms is {", ".join(settings.terms)}: a person cannot guide a robot that follows '
+                'a reference; use guide without such terms as computed_torque and cartesian_impedance'
+            )
         return cls(robot, settings)
 
     def adopt(self, other: 'Guide') -> None:

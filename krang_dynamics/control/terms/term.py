@@ -52,6 +52,7 @@ class Term(ABC):
     takes: ClassVar[tuple[type, ...]] = ()  # types of samples that it uses, such as WrenchSample
     needs_coriolis: ClassVar[bool] = False  # whether it reads dynamics.C
     follows_reference: ClassVar[bool] = False  # whether joints follow the joint reference
+    compensates_gravity: ClassVar[bool] = False  # unless another term or the hardware does
     needs_friction: ClassVar[bool] = False  # whether it reads state.friction
 
     external: Array | None = None  # estimated torque of the environment [N m]; None: no estimate

@@ -71,3 +71,13 @@ def test_nothing_to_teach_is_refused():
         taught_motion(ARM.joint_names, times[:0], q[:0])
     with pytest.raises(InputError, match='no pose'):
         taught_poses(ARM.joint_names, [])
+
+
+def test_a_recording_that_begins_and_ends_in_motion_is_played_from_rest_to_rest():
+    times, q = guided(20.0)
+    part = (times > 12) & (times < 20)
+    motion = taught_motion(ARM.joint_names, times[part], q[part])
+    np.testing.assert_allclose(motion.positions[[0, -1]], q[part][[0, -1]], atol=1e-3)
+    speed = np.abs(np.diff(motion.positions, axis=0) / np.diff(motion.times)[:, None]).max(axis=1)
+    assert max(speed[[0, -1]]) < 0.02 < 0.05 < min(speed[[25, -25]])
+    assert np.abs(np.diff(speed)).max() < 0.02
