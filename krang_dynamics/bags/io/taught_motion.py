@@ -44,7 +44,8 @@ def fitted(motion: JointTrajectory, start: Array, speed: Array, acceleration: Ar
     """The motion from `start`, slower where it exceeds speed [rad/s] or acceleration [rad/s2] (n,)."""
     way = np.abs(motion.positions[0] - start)
     approach = max(LEAST_TIME, _shortest(way, speed, acceleration))
-    if motion.velocities is not None:  # poses: each way by itself
+    if len(motion.times) < 3 or (motion.velocities is not None and not motion.velocities.any()):
+        # Poses: each way by itself.
         steps = np.abs(np.diff(motion.positions, axis=0))
         durations = np.diff(motion.times)
         durations = np.maximum(durations, [_shortest(step, speed, acceleration) for step in steps])
@@ -54,7 +55,12 @@ def fitted(motion: JointTrajectory, start: Array, speed: Array, acceleration: Ar
     factor = max(1.0, float((np.abs(v) / speed).max()), sqrt(float((np.abs(a) / acceleration).max())))
     if factor > 1:
         factor *= 1.02  # the spline through the points is a little faster than their differences
-    return replace(motion, times=approach + factor * (motion.times - motion.times[0]))
+    return replace(
+        motion,
+        times=approach + factor * (motion.times - motion.times[0]),
+        velocities=None if motion.velocities is None else motion.velocities / factor,
+        accelerations=None if motion.accelerations is None else motion.accelerations / factor**2,
+    )
 
 
 def motion_table(motion: JointTrajectory) -> str:
