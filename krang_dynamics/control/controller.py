@@ -112,14 +112,14 @@ class TorqueController:
         )
         self.terms: list[Term] = build_terms(robot, settings)
         self._needs_friction = any(term.needs_friction for term in self.terms)
-        leader = next((term for term in self.terms if term.arms), None)
-        self.targets = None if leader is None else CartesianTargets(robot, leader)
         self._term_of = {kind: term for term in self.terms for kind in term.takes}
         coriolis = any(term.needs_coriolis for term in self.terms)
         self.state = RobotState.of(settings, robot, self.drivers, coriolis)
         self._buffer = self.state.buffer
         self._buffer.state_rate.assume()  # a session measures it first
         self._commanded = np.isin(robot.joint_names, self.command_joints)
+        leader = next((term for term in self.terms if term.arms), None)
+        self.targets = None if leader is None else CartesianTargets(robot, leader, self._commanded)
         self.safety = SafetyStage(
             robot, self.limits, stop_of(settings, robot), settings.ramp_time, self._commanded.astype(float)
         )

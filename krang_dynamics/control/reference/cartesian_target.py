@@ -87,8 +87,8 @@ class CartesianTargets:
     twist is the velocity of the pose. A pose out of reach is approached as far as the joints' limits allow.
     """
 
-    def __init__(self, robot: Robot, term: Arms) -> None:
-        self._robot, self._term = robot, term
+    def __init__(self, robot: Robot, term: Arms, commanded: Mask) -> None:
+        self._robot, self._term, self._commanded = robot, term, commanded
         self._hands = {frame: _Hand(np.flatnonzero(mask)) for frame, mask in term.arms.items()}
         self._start = robot.home
 
@@ -121,8 +121,8 @@ class CartesianTargets:
             raise InputError(f'{name}: frame_id {sample.frame_id!r} is not a frame of the robot')
         hand = self._hands[sample.frame]
         base = pin.SE3(self._robot.frame_pose(q, sample.frame_id))
-        q_d = q.copy()  # joints that are not commanded are where they are
-        q_d[hand.joints] = reference.sample(now)[0][hand.joints]
+        # Joints that are not commanded are where they are.
+        q_d = np.where(self._commanded, reference.sample(now)[0], q)
         is_fresh = now - hand.time <= reference.timeout
         if isinstance(sample, PoseSample):
             pose, twist = base * checked_pose(name, sample), hand.twist if is_fresh else None

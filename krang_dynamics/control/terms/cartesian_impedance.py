@@ -18,13 +18,14 @@ from .term import Term, TermInputs, register_term
 if TYPE_CHECKING:
     from ..settings import Settings
 
-STIFFNESS = (400.0,) * 3 + (50.0,) * 3  # default [N/m, N m/rad]
+STIFFNESS = np.array([400.0] * 3 + [50.0] * 3)  # default [N/m, N m/rad]
 FREE = 1.0  # an axis with less stiffness is damped as if it had this one [N/m, N m/rad]
 ARM = 5  # joints that an end effector needs for itself to be that of an arm, not a finger
 BANDWIDTH = 10.0  # of the default posture stiffness [rad/s]
-# A direction of the task whose frequency is below this share of the highest one is almost singular: there
-# the posture acts instead.
+# A direction of the task whose frequency, with STIFFNESS, is below this share of the highest one is almost
+# singular: there the posture acts instead.
 SINGULAR = 0.03
+TINY = 1e-6  # the same, where a frequency is zero but for round-off
 
 
 @dataclass
@@ -189,49 +190,52 @@ class CartesianImpedance(Term):
 
 
 class _Task:
-    """The hands' motion in coordinates in which every spring has unit stiffness: y = sqrt(K) x.
+    """The hands' motion in two scalings of its axes, each with its modes.
 
-    There the inverse task inertia is B = U diag(w^2) U^T, with the frequencies w [rad/s] of its modes.
+    In y = sqrt(K) x every spring has unit stiffness, and the frequencies [rad/s] of the modes give the
+    damping. Which motion is left to the posture must not depend on the stiffness: that scaling is fixed.
     """
 
     def __init__(self, hands: dict[str, HandSettings], dynamics: Dynamics, joints: Any) -> None:
         A = dynamics.A[np.ix_(joints, joints)]
+        self._jacobians = [dynamics.jacobian(frame)[:, joints] for frame in hands]  # in world axes
         rows, ratios = [], []
-        self._jacobians: list[Array] = []  # of the hands, in world axes
-        for frame, hand in hands.items():
-            J, axes = dynamics.jacobian(frame)[:, joints], dynamics.pose(hand.axes)[0]
-            self._jacobians.append(J)
+        for hand, J in zip(hands.values(), self._jacobians, strict=True):
+            axes = dynamics.pose(hand.axes)[0]
             scale = np.sqrt(np.maximum(hand.stiffness, FREE))[:, None]
             rows += [scale[:3] * (axes.T @ J[:3]), scale[3:] * (axes.T @ J[3:])]
             ratios += [hand.damping_ratio] * 6
-        J = np.concatenate(rows)
-        self._response = np.linalg.solve(A, J.T)  # A^-1 J^T
-        squares, self._modes = np.linalg.eigh(J @ self._response)
-        self.frequencies = np.sqrt(np.maximum(squares, 0.0))
-        self._J = self._modes.T @ J
-        self._response = self._response @ self._modes
-        self._ratios = np.sqrt(ratios)  # from both sides, so that damping is symmetric
-        lowest = SINGULAR * self.frequencies[-1]
-        self._lowest = np.maximum(self.frequencies, lowest)
-        share = np.minimum(self.frequencies / lowest, 1.0) ** 2
-        self._inverse = share / self._lowest**2
+        self.frequencies, modes, self._J, _ = _modes(A, np.concatenate(rows))
+        smallest = TINY * self.frequencies[-1]
+        self._damping = 2 * (ratios @ modes**2) / np.maximum(self.frequencies, smallest)
+        scale = np.sqrt(STIFFNESS)[:, None]
+        fixed, _, self._J_fixed, self._response = _modes(
+            A, np.concatenate([scale * J for J in self._jacobians])
+        )
+        lowest = SINGULAR * fixed[-1]
+        self._inverse = np.minimum(fixed / lowest, 1.0) ** 2 / np.maximum(fixed, lowest) ** 2
 
     def torque(self, force: Array, speed: Array) -> Array:
         """J^T f of the springs, and the damping of the hands' speed."""
-        U, ratios = self._modes, self._ratios
-        damped = U.T @ (ratios * (U @ (self._J @ speed))) / self._lowest
-        torque = 2 * (U.T @ (ratios * (U @ damped))) @ self._J
+        torque = (self._damping * (self._J @ speed)) @ self._J
         for i, J in enumerate(self._jacobians):
             torque += force[6 * i : 6 * i + 6] @ J
         return np.asarray(torque)
 
     def null_torque(self, torque: Array) -> Array:
         """N^T torque: the part that does not accelerate the hands."""
-        return np.asarray(torque - (self._inverse * (torque @ self._response)) @ self._J)
+        return np.asarray(torque - (self._inverse * (torque @ self._response)) @ self._J_fixed)
 
     def null_speed(self, speed: Array) -> Array:
         """N v: the part of the joints' speed that does not move the hands."""
-        return np.asarray(speed - self._response @ (self._inverse * (self._J @ speed)))
+        return np.asarray(speed - self._response @ (self._inverse * (self._J_fixed @ speed)))
+
+
+def _modes(A: Array, J: Array) -> tuple[Array, Array, Array, Array]:
+    """Frequencies w and modes U of J A^-1 J^T = U diag(w^2) U^T, and U^T J and A^-1 J^T U."""
+    response = np.linalg.solve(A, J.T)
+    squares, U = np.linalg.eigh(J @ response)
+    return np.sqrt(np.maximum(squares, 0.0)), U, U.T @ J, response @ U
 
 
 def hands_of(robot: Robot, settings: 'Settings', commanded: Mask) -> dict[str, HandSettings]:

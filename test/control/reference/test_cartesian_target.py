@@ -29,7 +29,8 @@ def twist_of(linear, angular=(0, 0, 0), frame_id='world'):
 def setup(timeout=0.5):
     reference = Reference(KRANG, timeout)
     reference.hold(KRANG.home)
-    targets = CartesianTargets(KRANG, SimpleNamespace(arms={HAND: arm_joints(KRANG, HAND)}, posture=None))
+    term = SimpleNamespace(arms={HAND: arm_joints(KRANG, HAND)}, posture=None)
+    targets = CartesianTargets(KRANG, term, np.ones(17, dtype=bool))
     targets.reset(KRANG.home)
     return targets, reference
 
