@@ -198,29 +198,29 @@ class _Task:
 
     def __init__(self, hands: dict[str, HandSettings], dynamics: Dynamics, joints: Any) -> None:
         A = dynamics.A[np.ix_(joints, joints)]
-        self._jacobians = [dynamics.jacobian(frame)[:, joints] for frame in hands]  # in world axes
-        rows, ratios = [], []
-        for hand, J in zip(hands.values(), self._jacobians, strict=True):
-            axes = dynamics.pose(hand.axes)[0]
-            scale = np.sqrt(np.maximum(hand.stiffness, FREE))[:, None]
-            rows += [scale[:3] * (axes.T @ J[:3]), scale[3:] * (axes.T @ J[3:])]
-            ratios += [hand.damping_ratio] * 6
-        self.frequencies, modes, self._J, _ = _modes(A, np.concatenate(rows))
+        self._world = J = np.concatenate([dynamics.jacobian(frame)[:, joints] for frame in hands])
+        response = np.linalg.solve(A, J.T)
+        B = J @ response  # inverse task inertia
+        scale, ratios = np.zeros_like(B), np.zeros(len(J))
+        for i, hand in enumerate(hands.values()):
+            stiffness, axes = np.sqrt(np.maximum(hand.stiffness, FREE)), dynamics.pose(hand.axes)[0]
+            for k in (6 * i, 6 * i + 3):
+                scale[k : k + 3, k : k + 3] = stiffness[k - 6 * i : k - 6 * i + 3, None] * axes.T
+            ratios[6 * i : 6 * i + 6] = hand.damping_ratio
+        self.frequencies, modes = _modes(scale @ B @ scale.T)
+        self._J = modes.T @ scale @ J
         smallest = TINY * self.frequencies[-1]
         self._damping = 2 * (ratios @ modes**2) / np.maximum(self.frequencies, smallest)
-        scale = np.sqrt(STIFFNESS)[:, None]
-        fixed, _, self._J_fixed, self._response = _modes(
-            A, np.concatenate([scale * J for J in self._jacobians])
-        )
-        lowest = SINGULAR * fixed[-1]
-        self._inverse = np.minimum(fixed / lowest, 1.0) ** 2 / np.maximum(fixed, lowest) ** 2
+        fixed = np.tile(np.sqrt(STIFFNESS), len(hands))
+        frequencies, modes = _modes(fixed[:, None] * B * fixed)
+        modes *= fixed[:, None]
+        self._J_fixed, self._response = modes.T @ J, response @ modes
+        lowest = SINGULAR * frequencies[-1]
+        self._inverse = np.minimum(frequencies / lowest, 1.0) ** 2 / np.maximum(frequencies, lowest) ** 2
 
     def torque(self, force: Array, speed: Array) -> Array:
         """J^T f of the springs, and the damping of the hands' speed."""
-        torque = (self._damping * (self._J @ speed)) @ self._J
-        for i, J in enumerate(self._jacobians):
-            torque += force[6 * i : 6 * i + 6] @ J
-        return np.asarray(torque)
+        return np.asarray((self._damping * (self._J @ speed)) @ self._J + force @ self._world)
 
     def null_torque(self, torque: Array) -> Array:
         """N^T torque: the part that does not accelerate the hands."""
@@ -231,11 +231,10 @@ class _Task:
         return np.asarray(speed - self._response @ (self._inverse * (self._J_fixed @ speed)))
 
 
-def _modes(A: Array, J: Array) -> tuple[Array, Array, Array, Array]:
-    """Frequencies w and modes U of J A^-1 J^T = U diag(w^2) U^T, and U^T J and A^-1 J^T U."""
-    response = np.linalg.solve(A, J.T)
-    squares, U = np.linalg.eigh(J @ response)
-    return np.sqrt(np.maximum(squares, 0.0)), U, U.T @ J, response @ U
+def _modes(B: Array) -> tuple[Array, Array]:
+    """Frequencies w [rad/s] and modes U of an inverse task inertia B = U diag(w^2) U^T."""
+    squares, U = np.linalg.eigh(B)
+    return np.sqrt(np.maximum(squares, 0.0)), U
 
 
 def hands_of(robot: Robot, settings: 'Settings', commanded: Mask) -> dict[str, HandSettings]:

@@ -82,6 +82,16 @@ def test_a_target_in_another_frame_is_the_same_target():
     np.testing.assert_allclose(*goals, atol=1e-6)
 
 
+def test_a_deflection_of_the_trunk_does_not_change_the_target():
+    """The hand's spring acts about the reference, and the trunk's reference is not deflected."""
+    T, goals = KRANG.frame_pose(near_home(np.random.default_rng(2)), HAND), []
+    for deflection in (0.0, 0.01):
+        targets, reference = setup()
+        take(targets, pose_of(T), 10.0, KRANG.home + deflection, reference)
+        goals.append(at(reference, 60.0)[0])
+    np.testing.assert_array_equal(*goals)
+
+
 def test_the_way_there_and_back_ends_in_the_same_posture():
     """Hands return to where they began: the posture does not drift."""
     targets, reference = setup()

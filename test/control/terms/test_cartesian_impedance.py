@@ -46,12 +46,16 @@ def test_at_rest_the_torque_of_the_arms_is_that_of_the_springs(axes):
     np.testing.assert_allclose(torque, expected, atol=1e-9)
 
 
-def test_the_posture_does_not_accelerate_the_hands():
+@pytest.mark.parametrize('free', [(), (0,), (2, 4)])
+def test_the_posture_does_not_accelerate_the_hands(free):
+    """Along axes without stiffness neither."""
+    stiffness = [0.0 if axis in free else 4000.0 for axis in range(6)]
+    given = {f'cartesian_{hand}_stiffness': stiffness for hand in HANDS}
     q = displaced(0.3)
     posture = q + np.random.default_rng(1).uniform(-1, 1, 17)
     posture[:3] = q[:3]
     inputs = term_inputs(KRANG, q, np.zeros(17))
-    torque = term(nullspace_posture=posture.tolist()).torque(inputs)
+    torque = term(**given, nullspace_posture=posture.tolist()).torque(inputs)
     assert np.abs(torque).max() > 10
     arms = slice(3, 17)
     a = np.linalg.solve(KRANG.mass_matrix(q)[arms, arms], torque[arms])
@@ -60,9 +64,10 @@ def test_the_posture_does_not_accelerate_the_hands():
 
 
 @pytest.mark.parametrize('ratio', [0.7, 1.0])
-def test_damping_gives_every_mode_of_the_hand_its_ratio(ratio):
+@pytest.mark.parametrize('stiffness', [STIFFNESS, [5.0, 4000.0, 4000.0, 1.0, 400.0, 400.0]])
+def test_damping_gives_every_mode_of_the_hand_its_ratio(ratio, stiffness):
     """Eigenvalues of the linear motion of the hand with its real inertia."""
-    given = {'cartesian_left_hand_stiffness': STIFFNESS, 'cartesian_left_hand_damping_ratio': ratio}
+    given = {'cartesian_left_hand_stiffness': stiffness, 'cartesian_left_hand_damping_ratio': ratio}
     q, arm = KRANG.home, slice(3, 10)
     impedance = term(**given, nullspace_stiffness=0.0)
     D = np.array(
@@ -74,7 +79,7 @@ def test_damping_gives_every_mode_of_the_hand_its_ratio(ratio):
     system = np.block(
         [
             [np.zeros((6, 6)), np.eye(6)],
-            [-np.linalg.solve(inertia, np.diag(STIFFNESS)), -np.linalg.solve(inertia, damping)],
+            [-np.linalg.solve(inertia, np.diag(stiffness)), -np.linalg.solve(inertia, damping)],
         ]
     )
     poles = np.linalg.eigvals(system)
