@@ -70,3 +70,13 @@ def test_by_default_the_speed_of_the_urdf_is_reached_in_half_a_second():
     np.testing.assert_allclose(default.jerk, 40 * arm.velocity_limits)
     pendubot = StreamLimits.of(robot_named('pendubot'))
     assert np.isfinite(pendubot.velocity).all()
+
+
+@pytest.mark.parametrize('range_', [(-3.0, -0.1), (0.5, 5.7)])
+def test_a_joint_whose_range_excludes_zero_keeps_its_limits(range_):
+    lower, upper = (np.array([x]) for x in range_)
+    start = np.array([(lower + upper) / 2, [0.0], [0.0]])
+    motion = StreamedMotion(start, limits(1.0, 2.0, 40.0), (lower, upper), np.zeros(1), goal=start[0] + 0.2)
+    _, path = sampled(motion, motion.end)
+    assert 0.1 < np.abs(path[:, 2]).max() <= 2.0 + 1e-9
+    np.testing.assert_allclose(motion.sample(9.0)[0], start[0] + 0.2)
