@@ -30,7 +30,7 @@ def client(harness):
 
 
 def goal(way, duration, names=ROBOT.joint_names, points=500, start=0.0):
-    """A quintic from home or from `start` beside it, with velocities and accelerations, as MoveIt sends it."""
+    """A quintic from home, or from beside it, with velocities and accelerations, as MoveIt sends it."""
     goal = control_msgs.FollowJointTrajectory.Goal()
     goal.trajectory.joint_names = list(names)
     for u in np.arange(1, points + 1) / points:
