@@ -37,11 +37,12 @@ def run(options: argparse.Namespace) -> int:
     from ..nodes.controller_client import connected
 
     with connected(options.node, options.ros_args) as controller:
-        for is_tare in (True, False) if options.tare else (False,):
+        for is_tare in (True, False):  # without --tare the first change only discards earlier poses
             controller.set_parameters(
                 {'estimate_payload.frame': options.frame, 'estimate_payload.tare': is_tare}
             )
-            text = _measure(controller, 'empty hand' if is_tare else 'payload')
+            if options.tare or not is_tare:
+                text = _measure(controller, 'empty hand' if is_tare else 'payload')
         found = ESTIMATE.match(text)
         if options.set and found is None:
             raise KrangError('no estimate yet: the payload is not set')

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays import Array, is_finite
-from ..errors import InputError, KrangError
+from ..errors import InputError, KrangError, UnknownNameError
 from ..robot.model import Robot
 from ..robot.payload import Payload
 from ..safety.joint_buffer import JointSamples
@@ -32,7 +32,6 @@ from .robot_state import (
 )
 from .sensors import ImuSample, OdomSample
 from .settings import Settings
-from .terms.cartesian_impedance import CartesianImpedance
 from .terms.term import ReferencePoint, Term, TermInputs, build_terms
 from .terms.wrench import WrenchSample
 
@@ -113,13 +112,14 @@ class TorqueController:
         )
         self.terms: list[Term] = build_terms(robot, settings)
         self._needs_friction = any(term.needs_friction for term in self.terms)
-        self.targets = self._cartesian_targets()
         self._term_of = {kind: term for term in self.terms for kind in term.takes}
         coriolis = any(term.needs_coriolis for term in self.terms)
         self.state = RobotState.of(settings, robot, self.drivers, coriolis)
         self._buffer = self.state.buffer
         self._buffer.state_rate.assume()  # a session measures it first
         self._commanded = np.isin(robot.joint_names, self.command_joints)
+        leader = next((term for term in self.terms if term.arms), None)
+        self.targets = None if leader is None else CartesianTargets(robot, leader, self._commanded)
         self.safety = SafetyStage(
             robot, self.limits, stop_of(settings, robot), settings.ramp_time, self._commanded.astype(float)
         )
@@ -170,8 +170,7 @@ class TorqueController:
             stamped = self._take_samples(inputs, refused)
             self._change_settings(inputs, refused)
             accepted = self._take_trajectory(inputs, refused)
-            if inputs.targets:
-                self._take_targets(inputs, refused)
+            self._take_targets(inputs, refused)
             stale = self.state.stale(inputs.time, inputs.clock, self.settings.state_timeout)
             jump = self._jump()
             self._take_requests(inputs, stale, refused)
@@ -234,6 +233,8 @@ class TorqueController:
         old, robot = self.settings, self.robot
         new = within_urdf(new, robot)
         old.check_change(new)
+        if (frame := new.estimate_payload_frame) and frame not in robot.frames:
+            raise UnknownNameError('estimate_payload.frame', frame, robot.frames)
         limits = limits_of(new, robot, self.command_joints)
         model = model_change(old, new, robot)
         stream = stream_of(new, robot)
@@ -246,8 +247,6 @@ class TorqueController:
             self._term_inputs.dynamics = self.dynamics
             for term, other in zip(tunable, tuned, strict=True):
                 term.adopt(other)
-                if self.targets is not None and isinstance(term, CartesianImpedance):
-                    self.targets.posture = term.posture
             self._delay.use(self._gains(self.terms))
             self.limits.adopt(limits)
             self.settings = new
@@ -265,10 +264,12 @@ class TorqueController:
             refused.append(f'trajectory: {self.safety.idle_reason}')
             return False
         try:
-            self.reference.accept(inputs.trajectory, inputs.time, self._buffer.q, inputs.clock)
+            joints = self.reference.accept(inputs.trajectory, inputs.time, self._buffer.q, inputs.clock)
         except KrangError as error:
             refused.append(f'trajectory: {error}')
             return False
+        if self.targets is not None:
+            self.targets.forget(joints)
         return True
 
     def _take_targets(self, inputs: Inputs, refused: list[str]) -> None:
@@ -282,12 +283,11 @@ class TorqueController:
                 self.targets.take(sample, inputs.time, self._buffer.q, self.reference)
             except KrangError as error:
                 refused.append(str(error))
-
-    def _cartesian_targets(self) -> CartesianTargets | None:
-        for term in self.terms:
-            if isinstance(term, CartesianImpedance):
-                return CartesianTargets(self.robot, term.arms, term.posture)
-        return None
+        if self.targets is not None and self.targets.is_searching and self.safety.is_driving:
+            try:
+                refused += self.targets.advance(inputs.time, self.reference)
+            except KrangError as error:
+                refused.append(str(error))
 
     def _take_requests(self, inputs: Inputs, stale: str | None, refused: list[str]) -> None:
         now = inputs.time

@@ -152,21 +152,23 @@ class PayloadMeasurement:
         self._estimator: PayloadEstimator | None = None
         self._is_taring = False
 
+    def begin(self, controller: 'TorqueController') -> PayloadEstimator:
+        """Begin anew if the parameters name another frame or begin a tare; for every change of them."""
+        robot, settings, was_taring = controller.robot, controller.settings, self._is_taring
+        frame = settings.estimate_payload_frame or next(iter(robot.config.end_effectors), '')
+        estimator, self._is_taring = self._estimator, settings.estimate_payload_tare
+        if estimator is None or estimator.frame != frame or (self._is_taring and not was_taring):
+            self._estimator = estimator = PayloadEstimator(robot, frame)
+        elif was_taring and not self._is_taring and estimator.poses:
+            estimator.tare()
+        return estimator
+
     def add(self, controller: 'TorqueController') -> str:
         """Add the present pose of a controller; the estimate as text, or how many poses are missing."""
-        robot, settings, buffer = controller.robot, controller.settings, controller.state.buffer
-        frame = settings.estimate_payload_frame or next(iter(robot.config.end_effectors), '')
-        if self._estimator is None or self._estimator.frame != frame:
-            self._estimator, self._is_taring = PayloadEstimator(robot, frame), False
-        estimator = self._estimator
-        if settings.estimate_payload_tare and not self._is_taring:  # a new tare
-            self._estimator = estimator = PayloadEstimator(robot, frame)
-        elif self._is_taring and not settings.estimate_payload_tare:
-            estimator.tare()
-        self._is_taring = settings.estimate_payload_tare
+        estimator, buffer = self.begin(controller), controller.state.buffer
         estimator.add(buffer.q, buffer.v, buffer.effort)
         if self._is_taring:
-            return f'{frame}: {len(estimator.poses)} poses of the empty hand'
+            return f'{estimator.frame}: {len(estimator.poses)} poses of the empty hand'
         if len(estimator.poses) < FEWEST:
-            return f'{frame}: {len(estimator.poses)} of at least {FEWEST} poses'
+            return f'{estimator.frame}: {len(estimator.poses)} of at least {FEWEST} poses'
         return str(estimator.estimate())

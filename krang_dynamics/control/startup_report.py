@@ -51,9 +51,9 @@ def _gravity(controller: TorqueController) -> str:
     settings = controller.settings
     if settings.hardware_compensates_gravity:
         return 'gravity: compensated by the HARDWARE (hardware_compensates_gravity), not by this controller'
-    if {'gravity', 'computed_torque'} & set(settings.terms):
+    if any(term.compensates_gravity for term in controller.terms):
         return 'gravity: compensated here; the hardware must not (hardware_compensates_gravity is false)'
-    return 'gravity: NOT compensated: neither gravity nor computed_torque is among the terms'
+    return 'gravity: NOT compensated: gravity is not among the terms'
 
 
 def _warnings(controller: TorqueController) -> list[str]:

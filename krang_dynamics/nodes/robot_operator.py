@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import rclpy
 from builtin_interfaces.msg import Duration
-from geometry_msgs.msg import WrenchStamped
+from geometry_msgs.msg import PoseStamped, WrenchStamped
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState
 from nav_msgs.msg import Odometry
@@ -18,6 +18,7 @@ from rclpy.parameter import Parameter
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rclpy.serialization import deserialize_message
 from rosgraph_msgs.msg import Clock
+from scipy.spatial.transform import Rotation
 from sensor_msgs.msg import Imu, JointState
 from std_msgs.msg import Float64MultiArray, String
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
@@ -88,6 +89,7 @@ class RobotOperator:
             self._record(topic, kind, EVERY_EVENT)
         for frame in self._end_effectors:
             self._record(f'wrench/{topic_word(frame)}', WrenchStamped)
+            self._record(f'target_pose/{topic_word(frame)}', PoseStamped)
 
     def close(self) -> None:
         self._executor.shutdown()
@@ -163,6 +165,17 @@ class RobotOperator:
         """Apply (force [N], moment [N m]) in world axes to the simulated robot, from a time on [s]."""
         push = {'frame': frame, 'wrench': wrench, 'duration': duration, 'start': EPOCH + start}
         self.set_parameters('simulator', {f'push.{name}': value for name, value in push.items()})
+
+    def move_hand(self, frame: str, pose: Array) -> None:
+        """Send the target pose (4, 4) of an end effector, in the root link's axes."""
+        message = PoseStamped()
+        message.header.frame_id = 'world'
+        place, turn = message.pose.position, message.pose.orientation
+        place.x, place.y, place.z = pose[:3, 3].tolist()
+        turn.x, turn.y, turn.z, turn.w = Rotation.from_matrix(pose[:3, :3]).as_quat().tolist()
+        publisher = self._node.create_publisher(PoseStamped, f'target_pose/{topic_word(frame)}', qos.RELIABLE)
+        self._wait(lambda: publisher.get_subscription_count() > 0, 'a subscription of the target')
+        publisher.publish(message)
 
     def stream_wrench(self, frame: str, wrench: Array) -> None:
         """Command (force [N], moment [N m]) at an end effector, in its own axes, from now on."""

@@ -422,6 +422,7 @@ class TorqueControllerNode(NodeBase, LifecycleNode):
     def _change_parameters(self, values: Mapping[str, Any]) -> None:
         """Apply live parameters, all or none; KrangError if they are refused."""
         self._publish(self.session.change(self._settings(values), self.now(), self.clock_now))
+        self._payloads.begin(self.session.controller)
         self._publish_state('parameters')
         self._show_parameters()
 

@@ -34,28 +34,30 @@ RATE = 250.0  # of the long scenarios, so that they end within a minute on a bus
 
 # -- Krang ---------------------------------------------------------------------------------------------
 
-HOLD, MOVE, PUSH, LEAN = 0.5, 2.0, 9.0, 11.0  # start of each part [s]
+HOLD, MOVE, PUSH, LEAN, REACH = 0.5, 2.0, 9.0, 11.0, 14.0  # start of each part [s]
 FORCE = 15.0  # of the right hand against the wall [N]
+STIFFNESS = np.array([4000.0] * 3 + [400.0] * 3)  # of both hands [N/m, N m/rad]
 
 
 def krang(robot: Robot) -> Scenario:
-    """Hold, move both arms at full speed, detect a push at the left hand, lean on a wall with the right."""
+    """Hold, move both arms at full speed, detect a push at the left hand, lean on a wall with the right one,
+    and reach a pose with the left one meanwhile."""
     motion = krang_at_full_speed(robot, step=0.02)
-    right = [name.startswith('right') for name in robot.joint_names]
-    stiff, damp = np.full(robot.nv, (10 * np.pi) ** 2), np.full(robot.nv, 20 * np.pi)
-    soft = np.where(right, 0.0, stiff)  # the leaning arm controls force, not position
+    target = robot.frame_pose(reached(robot), 'left_hand')
     into_wall = np.array([1.0, 0.0, 0.0])
 
     def lean(operator: 'RobotOperator') -> None:
         pose = robot.frame_pose(operator.q, 'right_hand')
         wall = {'frame': 'right_hand', 'point': pose[:3, 3] + 0.002 * into_wall, 'normal': -into_wall}
         operator.set_parameters('simulator', {f'wall.{name}': value for name, value in wall.items()})
-        gains = {'gains.kp': soft, 'gains.kd': np.where(right, 5.0, damp)}
-        operator.set_parameters('torque_controller', gains)
+        soft = {'stiffness': STIFFNESS * [0, 1, 1, 1, 1, 1], 'damping_ratio': 10.0}  # force towards the wall
+        operator.set_parameters(
+            'torque_controller', {f'cartesian.right_hand.{name}': value for name, value in soft.items()}
+        )
         force = FORCE * pose[:3, :3].T @ into_wall  # axes of the hand
         operator.stream_wrench('right_hand', np.array([*force, 0, 0, 0]))
 
-    moved, seen, end = MOVE + motion.times[-1], PUSH + 0.5, 15.0
+    moved, seen, end = MOVE + motion.times[-1], PUSH + 0.5, 18.0
     criteria = [
         Criterion('hold: drift', lambda r: largest(r.between(HOLD, MOVE).q - robot.home), 1e-4, 'rad', MOVE),
         Criterion('move: worst joint, RMS', lambda r: rms(r.between(MOVE, moved).error), 5e-4, 'rad', moved),
@@ -68,14 +70,22 @@ def krang(robot: Robot) -> Scenario:
             seen,
         ),
         Criterion('wall: error of the contact force', _force_error, 1.0, 'N', end),
+        Criterion(
+            'reach: distance from the target',
+            lambda r: 1e3 * largest(robot.frame_pose(r.q[-1], 'left_hand')[:3, 3] - target[:3, 3]),
+            1.0,
+            'mm',
+            end,
+        ),
     ]
     return Scenario(
-        ('gravity', 'friction', 'computed_torque', 'wrench', 'observer'),
+        ('gravity', 'friction', 'cartesian_impedance', 'wrench', 'observer'),
         end,
         [
             follow(MOVE, motion.trajectory),
             push(PUSH, 'left_hand', (0, 0, -20.0), 0.6),
             (LEAN, lean),
+            (REACH, lambda operator: operator.move_hand('left_hand', target)),
         ],
         criteria,
         controller={
@@ -83,12 +93,18 @@ def krang(robot: Robot) -> Scenario:
             'wrench.right_hand.max_force': 30.0,
             'friction.scale': 1.0,  # the plant has exactly the modelled friction
             'observer.reaction': 'none',  # the hands are pushed, and press against a wall, on purpose
-            'limits.following_error': np.where(right, 100.0, 0.2).tolist(),  # the pressing arm deviates
+            **{f'cartesian.{hand}.stiffness': STIFFNESS.tolist() for hand in ('left_hand', 'right_hand')},
         },
         simulator={'rate': RATE},
         shared={'wheels_locked': True},
-        phases=[(0.0, 'hold'), (MOVE, 'move'), (PUSH, 'push'), (LEAN, 'lean')],
+        phases=[(0.0, 'hold'), (MOVE, 'move'), (PUSH, 'push'), (LEAN, 'lean'), (REACH, 'reach')],
     )
+
+
+def reached(robot: Robot) -> Array:
+    """Joints with which the left hand is at its target [rad]."""
+    left = [name.startswith('left') for name in robot.joint_names]
+    return np.asarray(robot.home + 0.25 * np.array(left))
 
 
 def _detection_time(record: DemoRecord) -> float:

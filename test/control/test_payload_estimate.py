@@ -87,6 +87,20 @@ def test_a_running_controller_measures_pose_by_pose_first_empty_then_loaded():
     assert text.startswith('left_hand: 3.000 +- ')
 
 
+def test_a_change_to_a_tare_and_back_discards_earlier_poses():
+    loop, measurement = Harness('krang', terms=('gravity',), wheels_locked=True), PayloadMeasurement()
+    loop.effort = KRANG.gravity_torque(KRANG.home)
+    loop.step()
+    for text in ('1 of', '2 of'):
+        assert text in measurement.add(loop.controller)
+    for tare in (True, False):
+        loop.step(settings=loop.settings.replace(estimate_payload_tare=tare))
+        measurement.begin(loop.controller)
+    assert '1 of' in measurement.add(loop.controller)
+    loop.step(settings=loop.settings.replace(estimate_payload_frame='nose'))
+    assert "estimate_payload.frame 'nose'" in loop.outputs.refused[0]
+
+
 def test_what_cannot_be_estimated_is_refused():
     estimator = PayloadEstimator(KRANG, HAND)
     with pytest.raises(InputError, match='no poses yet'):

@@ -10,7 +10,7 @@ from nodes.harness import BIN
 class Command:
     """Started with its arguments; killed at the end of the harness, if it still runs."""
 
-    def __init__(self, harness, *arguments):
+    def __init__(self, harness, *arguments, stdin=''):
         self.path = f'krang {arguments[0]}'
         self.harness = harness
         self._log = harness.folder / f'{arguments[0]}_{len(harness.processes)}.log'
@@ -21,8 +21,15 @@ class Command:
         }
         with self._log.open('w') as log:
             self.popen = subprocess.Popen(
-                [str(BIN / 'krang'), *arguments], env=self.environment, stdout=log, stderr=log
+                [str(BIN / 'krang'), *arguments],
+                env=self.environment,
+                stdin=subprocess.PIPE,
+                stdout=log,
+                stderr=log,
+                text=True,
             )
+        self.popen.stdin.write(stdin)
+        self.popen.stdin.close()
         harness.processes.append(self)
 
     @property

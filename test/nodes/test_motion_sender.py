@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import rclpy
 from nodes.harness import Controller, Simulator
+from nodes.krang_command import Command
 from std_srvs.srv import Trigger
 
 import krang_dynamics as kd
@@ -74,6 +75,19 @@ def test_a_refusal_is_reported_with_its_reason(arm, send):
     controller.drive()
     with pytest.raises(KrangError, match=r"refused the motion: joint 'joint_1'.*start at the robot"):
         send((0.0, ROBOT.home + 0.9), (3.0, ROBOT.home))
+
+
+def test_poses_are_taught_and_played_on_the_command_line(harness, arm, tmp_path):
+    """The poses are where the robot stands: only the commands themselves are of interest."""
+    _, controller = arm
+    controller.drive()
+    file, there = str(tmp_path / 'poses.csv'), ['--ros-args', '-r', f'__ns:={ARM}']
+    teach = Command(harness, 'teach', file, '--poses', *there, stdin='\n\nq\n')
+    assert teach.popen.wait(30) == 0, teach.log
+    assert '2 points' in teach.log
+    play = Command(harness, 'play', file, *there)
+    assert play.popen.wait(30) == 0, play.log
+    assert all(name in play.log for name in NAMES)
 
 
 def test_brakes_hold_a_disabled_arm_and_a_reset_brings_it_home(harness, arm):

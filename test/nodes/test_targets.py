@@ -68,6 +68,8 @@ def pose(node, offset, frame_id='world'):
 def test_a_pose_and_a_twist_move_the_reference_of_the_hand(node):
     reference, home = node.session.controller.reference, node.session.controller.robot.home
     send(node, '/target_pose/tool', pose(node, [0.0, 0.05, 0.0]))
+    while node.session.controller.targets.is_searching:
+        state(node)
     now = node.now()
     assert np.abs(reference.sample(now + 20)[0] - home).max() > 0.01
     message = TwistStamped()

@@ -10,7 +10,7 @@ import krang_dynamics as kd
 from krang_dynamics.control.controller import TorqueController
 from krang_dynamics.control.settings import Settings
 from krang_dynamics.scenarios.demo_record import TopicLog
-from krang_dynamics.scenarios.demonstrations import FORCE, PUSH, scenario_of
+from krang_dynamics.scenarios.demonstrations import FORCE, PUSH, REACH, reached, scenario_of
 
 
 @pytest.fixture(scope='module')
@@ -113,6 +113,7 @@ def krang(demonstration):
     """Krang's scenario, and a record that meets all criteria: the push is detected, the wall is touched."""
     robot, scenario = demonstration('krang')
     record = ideal(robot, scenario)
+    record.q[record.times > REACH + 1] = record.desired[record.times > REACH + 1] = reached(robot)
     push = robot.jacobian(robot.home, 'left_hand').T @ [0, 0, -20.0, 0, 0, 0]
     external = np.where((record.times > PUSH)[:, None], push, 0.0)
     force = np.zeros((len(record.times), 6))
@@ -143,6 +144,8 @@ def test_krang_fails_in_the_part_that_went_wrong(krang):
     assert failed(scenario, replace(good, wrenches={**good.wrenches, 'right_hand': weak})) == [
         'wall: error of the contact force'
     ]
+    short = good.q - 1e-3 * (good.times > REACH)[:, None]
+    assert failed(scenario, replace(good, q=short)) == ['reach: distance from the target']
     drifting = good.q + np.where(good.times < 2.0, 2e-4, 0.0)[:, None]
     assert failed(scenario, replace(good, q=drifting)) == ['hold: drift']
     slack = good.desired + np.where((good.times > 2.0) & (good.times < 8.0), 1e-3, 0.0)[:, None]

@@ -12,6 +12,8 @@ from ...errors import InputError
 
 PERIOD = 0.02  # between the points of a taught motion [s]
 SMOOTHING = 0.05  # standard deviation of the smoothing in time [s]
+REST = 0.05  # speed below which a recording begins or ends at rest [rad/s, m/s]
+EASE = 0.4  # time in which a motion that does not is sped up or slowed down [s]
 MOVES = 1e-3  # change of a joint that counts as motion [rad, m]
 POSE_TIME = 3.0  # from one taught pose to the next, before it is fitted to the limits [s]
 LEAST_TIME = 1.0  # of the way to the first point [s]
@@ -25,9 +27,8 @@ def taught_motion(names: Sequence[str], times: Array, positions: Array) -> Joint
     t, q = times[begin:end] - times[begin], positions[begin:end]
     if len(t) < 3 or t[-1] < 5 * PERIOD:
         raise InputError('the robot has not moved; guide it while this command runs')
-    steps = max(round(t[-1] / PERIOD), 3)
-    grid = np.linspace(0.0, float(t[-1]), steps + 1)
-    return JointTrajectory(tuple(names), grid, np.column_stack([_smooth(grid, t, x) for x in q.T]))
+    grid, path = _eased(t, q)
+    return JointTrajectory(tuple(names), grid, np.column_stack([_smooth(path, t, x) for x in q.T]))
 
 
 def taught_poses(names: Sequence[str], poses: Sequence[Array]) -> JointTrajectory:
@@ -43,7 +44,8 @@ def fitted(motion: JointTrajectory, start: Array, speed: Array, acceleration: Ar
     """The motion from `start`, slower where it exceeds speed [rad/s] or acceleration [rad/s2] (n,)."""
     way = np.abs(motion.positions[0] - start)
     approach = max(LEAST_TIME, _shortest(way, speed, acceleration))
-    if motion.velocities is not None:  # poses: each way by itself
+    if len(motion.times) < 3 or (motion.velocities is not None and not motion.velocities.any()):
+        # Poses: each way by itself.
         steps = np.abs(np.diff(motion.positions, axis=0))
         durations = np.diff(motion.times)
         durations = np.maximum(durations, [_shortest(step, speed, acceleration) for step in steps])
@@ -53,7 +55,12 @@ def fitted(motion: JointTrajectory, start: Array, speed: Array, acceleration: Ar
     factor = max(1.0, float((np.abs(v) / speed).max()), sqrt(float((np.abs(a) / acceleration).max())))
     if factor > 1:
         factor *= 1.02  # the spline through the points is a little faster than their differences
-    return replace(motion, times=approach + factor * (motion.times - motion.times[0]))
+    return replace(
+        motion,
+        times=approach + factor * (motion.times - motion.times[0]),
+        velocities=None if motion.velocities is None else motion.velocities / factor,
+        accelerations=None if motion.accelerations is None else motion.accelerations / factor**2,
+    )
 
 
 def motion_table(motion: JointTrajectory) -> str:
@@ -76,6 +83,20 @@ def _moving(q: Array) -> tuple[int, int]:
         return 0, 0
     first, last = int(np.argmax(begins)), len(q) - int(np.argmax(ends[::-1]))
     return max(first - 1, 0), min(last + 1, len(q))
+
+
+def _eased(t: Array, q: Array) -> tuple[Array, Array]:
+    """Times of the points of a motion from rest to rest, and the times of the recording there [s]."""
+    length = float(t[-1])
+    begin, end = (
+        min(EASE, length) if np.abs(q[part][-1] - q[part][0]).max() > REST * np.ptp(t[part]) else 0.0
+        for part in (t <= 2 * PERIOD, t >= length - 2 * PERIOD)
+    )
+    total = length + (begin + end) / 2
+    times = np.linspace(0.0, total, max(round(total / PERIOD), 3) + 1)
+    # At the ends the recording's time increases quadratically.
+    path = times - begin / 2 + np.maximum(begin - times, 0.0) ** 2 / (2 * begin or 1.0)
+    return times, path - np.maximum(times - total + end, 0.0) ** 2 / (2 * end or 1.0)
 
 
 def _smooth(grid: Array, t: Array, x: Array) -> Array:

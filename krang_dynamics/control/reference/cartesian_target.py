@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 import pinocchio as pin
@@ -14,7 +15,8 @@ from .joint_reference import Reference
 ALIGNED = pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
 UNIT = 1e-3  # by which the norm of a quaternion may differ from 1
 LENGTH = 0.3  # that makes angles comparable with distances [m/rad]
-MOST_STEPS = 15  # of the inverse kinematics
+MOST_STEPS = 40  # of the inverse kinematics ...
+AT_ONCE = 2  # ... and how many of them one step of the controller makes
 STEP = 0.3  # largest change of a joint in one of them [rad, m]
 DAMPING = 1e-4  # of the first of them [m2]
 POSTURE = 1e-5  # weight of the posture [m2/rad2]
@@ -59,6 +61,13 @@ class TwistSample:
         return replace(self, frame_id=frame_id, twist=twist)
 
 
+class Arms(Protocol):
+    """What the term that follows targets knows of its hands."""
+
+    arms: Mapping[str, Mask]  # by hand: the joints that move it
+    posture: Array | None  # preferred [rad]; None: that at reset
+
+
 @dataclass
 class _Hand:
     """The target of one hand."""
@@ -67,6 +76,8 @@ class _Hand:
     pose: pin.SE3 | None = None  # where it should be at `time`, in the world
     twist: Array | None = None  # with which it should move from there on, in world axes
     time: float = -np.inf  # of the newest message [s]
+    search: '_Search | None' = None  # for the joint positions of `pose`
+    is_streamed: bool = False  # whether `pose` must be renewed
 
 
 class CartesianTargets:
@@ -76,21 +87,30 @@ class CartesianTargets:
     twist is the velocity of the pose. A pose out of reach is approached as far as the joints' limits allow.
     """
 
-    def __init__(self, robot: Robot, joints: Mapping[str, Mask], posture: Array | None = None) -> None:
-        self.posture = posture  # preferred [rad]; None: that at reset
-        self._robot = robot
-        self._hands = {frame: _Hand(np.flatnonzero(mask)) for frame, mask in joints.items()}
+    def __init__(self, robot: Robot, term: Arms, commanded: Mask) -> None:
+        self._robot, self._term, self._commanded = robot, term, commanded
+        self._hands = {frame: _Hand(np.flatnonzero(mask)) for frame, mask in term.arms.items()}
         self._start = robot.home
 
     @property
     def frames(self) -> Iterable[str]:
         return self._hands
 
+    @property
+    def is_searching(self) -> bool:
+        """Whether `advance` has work."""
+        return any(hand.search is not None for hand in self._hands.values())
+
     def reset(self, q: Array) -> None:
         """Forget all targets; q is the pose of the robot [rad]."""
         self._start = q.copy()
-        for hand in self._hands.values():
-            hand.pose, hand.twist, hand.time = None, None, -np.inf
+        self.forget(np.arange(len(q)))
+
+    def forget(self, joints: Integers) -> None:
+        """Forget the targets of hands that one of these joints moves: another motion has replaced them."""
+        for frame, hand in self._hands.items():
+            if np.isin(hand.joints, joints).any():
+                self._hands[frame] = _Hand(hand.joints)
 
     def take(self, sample: PoseSample | TwistSample, now: float, q: Array, reference: Reference) -> None:
         """Use a target from now [s] on; q is measured. Or raise InputError and change nothing."""
@@ -101,89 +121,127 @@ class CartesianTargets:
             raise InputError(f'{name}: frame_id {sample.frame_id!r} is not a frame of the robot')
         hand = self._hands[sample.frame]
         base = pin.SE3(self._robot.frame_pose(q, sample.frame_id))
-        q_d = q.copy()  # joints that are not commanded are where they are
-        q_d[hand.joints] = reference.sample(now)[0][hand.joints]
+        # Joints that are not commanded are where they are.
+        q_d = np.where(self._commanded, reference.sample(now)[0], q)
         is_fresh = now - hand.time <= reference.timeout
         if isinstance(sample, PoseSample):
-            pose = base * checked_pose(name, sample)
-            if is_fresh and hand.twist is not None:
-                self._follow(sample.frame, now, q_d, pose, hand.twist, reference)
-                hand.pose, hand.time = pose, now
-                return
-            goal, distance = self._inverse(sample.frame, pose, q_d, reference)
-            reference.move_to(now, hand.joints, goal[hand.joints], streamed=is_fresh)
-            hand.pose, hand.twist, hand.time = pose, None, now
-            if distance > OUT_OF_REACH:
-                raise InputError(
-                    f'{name}: out of reach by {1e3 * distance:.0f} mm (with {1e3 * LENGTH:g} mm per rad); '
-                    'the nearest pose that was found is approached'
-                )
-            return
-        twist = array(name, sample.twist, (6,))
-        twist = np.concatenate([base.rotation @ twist[:3], base.rotation @ twist[3:]])
-        pose = pin.SE3(self._robot.frame_pose(q_d, sample.frame))
-        if is_fresh and hand.pose is not None:
-            pose = hand.pose if hand.twist is None else advanced(hand.pose, hand.twist, now - hand.time)
-        self._follow(sample.frame, now, q_d, pose, twist, reference)
+            pose, twist = base * checked_pose(name, sample), hand.twist if is_fresh else None
+            if twist is None:
+                self._seek(sample.frame, now, q_d, pose, reference)
+                hand.is_streamed = is_fresh
+        else:
+            twist = array(name, sample.twist, (6,))
+            twist = np.concatenate([base.rotation @ twist[:3], base.rotation @ twist[3:]])
+            pose = pin.SE3(self._robot.frame_pose(q_d, sample.frame))
+            if is_fresh and hand.pose is not None:
+                pose = hand.pose if hand.twist is None else advanced(hand.pose, hand.twist, now - hand.time)
+        if twist is not None:
+            self._follow(sample.frame, now, q_d, pose, twist, reference)
+            hand.search = None
         hand.pose, hand.twist, hand.time = pose, twist, now
+
+    def advance(self, now: float, reference: Reference) -> list[str]:
+        """A few steps of the inverse kinematics; hands whose joints are found begin to move.
+
+        Spread over steps of the controller, it takes little time of each. Returns poses out of reach.
+        """
+        reports = []
+        for frame, hand in self._hands.items():
+            search = hand.search
+            if search is None or not any(search.step() for _ in range(AT_ONCE)):
+                continue
+            hand.search = None
+            reference.move_to(now, hand.joints, search.q[hand.joints], hand.is_streamed)
+            if (distance := search.distance) > OUT_OF_REACH:
+                reports.append(
+                    f'target_pose/{frame}: out of reach by {1e3 * distance:.0f} mm (with '
+                    f'{1e3 * LENGTH:g} mm per rad); the nearest pose that was found is approached'
+                )
+        return reports
+
+    def _seek(self, frame: str, now: float, q_d: Array, pose: pin.SE3, reference: Reference) -> None:
+        """Begin the search for a pose. If that for the last pose goes on, its result so far is approached."""
+        hand = self._hands[frame]
+        if hand.search is not None:
+            q_d = hand.search.q
+            reference.move_to(now, hand.joints, q_d[hand.joints], hand.is_streamed)
+        limits = reference.room(hand.joints, q_d[hand.joints])
+        posture = self._start if self._term.posture is None else self._term.posture
+        hand.search = _Search(_Chain(self._robot, frame, hand.joints), pose, q_d, posture, limits)
 
     def _follow(
         self, frame: str, now: float, q_d: Array, pose: pin.SE3, twist: Array, reference: Reference
     ) -> None:
         """Move the joints so that the hand has a twist, and returns to the pose of that time."""
         joints = self._hands[frame].joints
-        error, J = self._error(frame, pose, q_d)
+        error, J = _Chain(self._robot, frame, joints).error(pose, q_d)
         wanted = CATCH_UP * error
         wanted += np.concatenate([twist[:3], LENGTH * twist[3:]])
         v = J.T @ np.linalg.solve(J @ J.T + DAMPING * np.eye(6), wanted)
         reference.move_at(now, joints, reference.slowed(joints, q_d[joints], v))
 
-    def _inverse(self, frame: str, pose: pin.SE3, q: Array, reference: Reference) -> tuple[Array, float]:
-        """The joint positions with the hand at a pose, from q on, and the error that remains [m].
 
-        Levenberg-Marquardt steps within the position limits. The posture counts a little, and not at all in
-        the last steps.
-        """
-        joints = self._hands[frame].joints
-        lower, upper = reference.bounds.of(joints.tolist())['position']
-        preferred = self._start if self.posture is None else self.posture
-        posture = np.clip(preferred[joints], lower, upper)
-        weight, damping = POSTURE, DAMPING
-        q = q.copy()
-        q[joints] = np.clip(q[joints], lower, upper)
-        error, J = self._error(frame, pose, q)
-        for _ in range(MOST_STEPS):
-            x = q[joints]
-            step = _step(J, error, weight * (posture - x), weight + damping, x <= lower, x >= upper)
-            step *= STEP / max(STEP, float(np.abs(step).max(initial=0.0)))
-            new = q.copy()
-            new[joints] = np.clip(x + step, lower, upper)
-            new_error, new_J = self._error(frame, pose, new)
-            way, new_way = posture - x, posture - new[joints]
-            gain = (
-                error.dot(error) - new_error.dot(new_error) + weight * (way.dot(way) - new_way.dot(new_way))
-            )
-            is_small = float(np.abs(new[joints] - x).max(initial=0.0)) < SMALL
-            if gain > 0:
-                q, error, J, damping = new, new_error, new_J, damping / 8
-            else:
-                damping *= 8
-            if is_small and weight == 0:
-                break
-            if is_small:
-                weight, damping = 0.0, DAMPING / 100
-        return q, float(np.sqrt(error.dot(error)))
+@dataclass
+class _Chain:
+    """A hand and the joints that move it."""
 
-    def _error(self, frame: str, pose: pin.SE3, q: Array) -> tuple[Array, Array]:
+    robot: Robot
+    frame: str
+    joints: Integers
+
+    def error(self, pose: pin.SE3, q: Array) -> tuple[Array, Array]:
         """The way to a pose [m], and its Jacobian; angles count as distances by LENGTH."""
-        model, data, fold = self._robot.model, self._robot.data, self._robot.joint_map
-        index = model.getFrameId(frame, pin.FrameType.BODY)
+        model, data, fold = self.robot.model, self.robot.data, self.robot.joint_map
+        index = model.getFrameId(self.frame, pin.FrameType.BODY)
         J = pin.computeFrameJacobian(model, data, fold.position(q), index, ALIGNED).reshape(6, -1)
         error = pose_error(pose, pin.updateFramePlacement(model, data, index))
         error[3:] *= LENGTH
-        J = fold.columns(J)[:, self._hands[frame].joints]
+        J = fold.columns(J)[:, self.joints]
         J[3:] *= LENGTH
         return error, J
+
+
+class _Search:
+    """The joint positions q with a hand at a pose, by Levenberg-Marquardt steps within position limits.
+
+    The posture counts a little, and not at all in the last steps.
+    """
+
+    def __init__(
+        self, chain: _Chain, pose: pin.SE3, q: Array, posture: Array, limits: tuple[Array, Array]
+    ) -> None:
+        self._chain, self._pose, self._limits = chain, pose, limits
+        self._posture = np.clip(posture[chain.joints], *limits)
+        self._weight, self._damping, self._left = POSTURE, DAMPING, MOST_STEPS
+        self.q = q.copy()
+        self.q[chain.joints] = np.clip(q[chain.joints], *limits)
+        self._error, self._J = chain.error(pose, self.q)
+
+    @property
+    def distance(self) -> float:
+        """The error that remains [m]."""
+        return float(np.sqrt(self._error.dot(self._error)))
+
+    def step(self) -> bool:
+        """One step; returns whether it was the last."""
+        joints, (lower, upper), weight = self._chain.joints, self._limits, self._weight
+        x, new = self.q[joints], self.q.copy()
+        way = self._posture - x
+        step = _step(self._J, self._error, weight * way, weight + self._damping, x <= lower, x >= upper)
+        step *= STEP / max(STEP, float(np.abs(step).max(initial=0.0)))
+        new[joints] = np.clip(x + step, lower, upper)
+        error, J = self._chain.error(self._pose, new)
+        new_way = self._posture - new[joints]
+        gain = self._error.dot(self._error) - error.dot(error)
+        gain += weight * (way.dot(way) - new_way.dot(new_way))
+        is_small = float(np.abs(new[joints] - x).max(initial=0.0)) < SMALL
+        if gain > 0:
+            self.q, self._error, self._J = new, error, J
+        self._damping *= 1 / 8 if gain > 0 else 8
+        if is_small and weight:
+            self._weight, self._damping = 0.0, DAMPING / 100
+        self._left -= 1
+        return not self._left or (is_small and not weight)
 
 
 def checked_pose(name: str, sample: PoseSample) -> pin.SE3:

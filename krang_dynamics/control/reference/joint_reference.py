@@ -14,6 +14,9 @@ from .stream import StreamedMotion, StreamLimits
 from .trajectory import Bounds, JointTrajectory, Pause, PreparedTrajectory
 
 TIMEOUT = 0.5  # default of a streamed set-point [s]
+MARGIN = 0.02  # between hands' targets and the position limits of joints [rad, m], at most ...
+SHARE = 0.05  # ... and as a share of their range
+STREAM_SPEED = 0.98  # of streamed motion, as a share of the speed limits
 SPEED_TOLERANCE = 1.0  # of a trajectory that is joined after its start [rad/s, m/s]
 
 
@@ -108,8 +111,8 @@ class Reference:
         now: float,
         q: Array,
         clock: float | None = None,
-    ) -> None:
-        """Follow a trajectory; q is measured. Or raise InputError and change nothing.
+    ) -> Integers:
+        """Follow a trajectory; q is measured. Or raise InputError and change nothing. Returns its joints.
 
         Its start is on the node's `clock` [s], which is the same as `now` where it is not given. If the first
         point has a positive time, the reference moves there from its present state, without a jump in
@@ -127,6 +130,7 @@ class Reference:
             self._waiting.append((start, prepared))
         else:
             self._follow(track, now)
+        return track.columns
 
     def move_to(self, now: float, columns: Integers, goal: Array, streamed: bool) -> None:
         """Move some joints together to a goal within the stream's limits; a streamed one must be renewed."""
@@ -141,14 +145,24 @@ class Reference:
         self._waiting = [w for w in self._waiting if not np.isin(w[1].columns, track.columns).any()]
         self._follow(track, now)
 
+    def room(self, columns: Integers, q: Array) -> tuple[Array, Array]:
+        """Where joints at q [rad] may go: MARGIN inside their position limits, but no farther in than q.
+
+        A compliant joint at its very limit would pass it, which is a fault.
+        """
+        lower, upper = self.bounds.of(columns.tolist())['position']
+        margin = np.minimum(MARGIN, SHARE * (upper - lower))
+        q = np.clip(q, lower, upper)
+        return np.minimum(lower + margin, q), np.maximum(upper - margin, q)
+
     def slowed(self, columns: Integers, q: Array, v: Array) -> Array:
         """Velocities v [rad/s] in the same ratio, slow enough to stop before the position limits."""
-        lower, upper = self.bounds.of(columns.tolist())['position']
+        lower, upper = self.room(columns, q)
         a, jerk = self.stream.acceleration[columns], self.stream.jerk[columns]
         room = np.maximum(np.where(v > 0, upper - q, q - lower), 0.0)
         delay = a / jerk  # until the deceleration is reached: v^2 / 2 a + v delay = room
         possible = a * (np.sqrt(delay**2 + 2 * room / a) - delay)
-        speed = np.minimum(self.stream.velocity, self.bounds.speed)[columns]
+        speed = self._speed()[columns]
         ratio = np.divide(np.minimum(possible, speed), np.abs(v), out=np.ones_like(v), where=v != 0)
         return v * min(1.0, float(ratio.min(initial=1.0)))
 
@@ -242,8 +256,8 @@ class Reference:
         together: bool = False,
     ) -> _Track:
         """A motion within the stream's limits to a goal, to a velocity, or to rest."""
-        present, speed = self._at(now, columns.tolist()), np.minimum(self.stream.velocity, self.bounds.speed)
-        limits = (speed, self.stream.acceleration, self.stream.jerk)
+        present = self._at(now, columns.tolist())
+        limits = (self._speed(), self.stream.acceleration, self.stream.jerk)
         if goal is not None:
             goal = present[0] + short_way(goal - present[0], self.robot.continuous[columns])
         motion = StreamedMotion(
@@ -256,6 +270,10 @@ class Reference:
             together,
         )
         return _Track(now, motion, columns, np.arange(len(columns)), streamed=True)
+
+    def _speed(self) -> Array:
+        """The largest speed of streamed motion [rad/s]; a robot that follows it stays below its limits."""
+        return np.asarray(np.minimum(self.stream.velocity, STREAM_SPEED * self.bounds.speed))
 
     def _at(self, time: float, columns: list[int]) -> Array:
         """The reference (4, n) of some joints at a time [s]."""

@@ -24,6 +24,7 @@ SPEED_TIME = 0.5  # default time from rest to the speed limit [s]
 ACCELERATION_TIME = 0.05  # default time from no acceleration to its limit [s]
 QUICKER = 1.2  # a motion that would pass a position limit is repeated this much quicker ...
 MOST_TRIALS = 30  # ... up to 1.2^30 = 240 times
+ROUND_OFF = 1e-9  # of positions [rad, m]
 SHARES_OF_JERK = (1.0, 1 - 1e-6, 1 - 1e-4, 0.99)
 
 
@@ -62,11 +63,13 @@ class StreamedMotion:
     ) -> None:
         n = len(effort)
         request = InputParameter(n)
+        # Positions are relative to the start: ruckig's extrema of a motion always include zero.
+        self._origin = start[0].copy()
+        position = position[0] - self._origin, position[1] - self._origin
+        request.current_position, request.current_velocity = [0.0] * n, start[1].tolist()
         # With more acceleration than the limits allow, the joint would first become much faster.
-        p, v, a = start
-        a = np.clip(a, -limits.acceleration, limits.acceleration)
-        request.current_position, request.current_velocity = p.tolist(), v.tolist()
-        request.current_acceleration = a.tolist()
+        acceleration = np.clip(start[2], -limits.acceleration, limits.acceleration)
+        request.current_acceleration = acceleration.tolist()
         request.max_velocity = limits.velocity.tolist()
         request.control_interface = ControlInterface.Velocity
         request.synchronization = Synchronization.No
@@ -74,7 +77,7 @@ class StreamedMotion:
         if goal is not None:
             request.control_interface = ControlInterface.Position
             request.synchronization = Synchronization.Phase if together else Synchronization.No
-            request.target_position = goal.tolist()
+            request.target_position = (goal - self._origin).tolist()
         if velocity is not None:
             request.target_velocity = velocity.tolist()
         if goal is not None or velocity is not None:
@@ -82,7 +85,8 @@ class StreamedMotion:
         is_moving = velocity is not None and velocity.any()
         self.end = np.inf if is_moving else float(self._trajectory.duration)
         self.rest = np.zeros((4, n))
-        self.rest[0] = self._trajectory.at_time(self._trajectory.duration)[0] if goal is None else goal
+        end = self._trajectory.at_time(self._trajectory.duration)[0]
+        self.rest[0] = self._origin + end if goal is None else goal
         self.rest[3] = effort
         _alive.add(self)
 
@@ -92,6 +96,7 @@ class StreamedMotion:
             return self.rest
         values = self.rest.copy()
         values[:3] = self._trajectory.at_time(max(t, 0.0))
+        values[0] += self._origin
         return values
 
 
@@ -110,9 +115,8 @@ def _stop(request: InputParameter, limits: StreamLimits, position: tuple[Array, 
 
     A motion to a goal does not go beyond both the goal and the place where it could stop.
     """
-    p = np.array(request.current_position)
-    lower, upper = np.minimum(position[0], p), np.maximum(position[1], p)
-    quicker = np.ones(len(p))
+    lower, upper = np.minimum(position[0], 0.0) - ROUND_OFF, np.maximum(position[1], 0.0) + ROUND_OFF
+    quicker = np.ones(len(lower))
     for _ in range(MOST_TRIALS):
         request.max_acceleration = (limits.acceleration * quicker).tolist()
         request.max_jerk = (limits.jerk * quicker**2).tolist()

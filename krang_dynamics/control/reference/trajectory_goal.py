@@ -60,6 +60,8 @@ class TrajectoryGoal:
     def refusal(self, clock: float) -> GoalResult | None:
         """Why a goal cannot be accepted; None if it can, as far as that can be told before it is prepared."""
         names, x = self.robot.joint_names, self.trajectory
+        if len(x.times) == 0:
+            return GoalResult(INVALID_GOAL, 'the trajectory has no points; cancel the goal to stop')
         for name in [*x.joint_names, *self.path_tolerance, *self.goal_tolerance]:
             if name not in names:
                 return GoalResult(INVALID_JOINTS, str(UnknownNameError('joint', name, names)))
@@ -68,8 +70,6 @@ class TrajectoryGoal:
         for name in (*self.path_tolerance, *self.goal_tolerance):
             if name not in x.joint_names:
                 return GoalResult(INVALID_JOINTS, f'the tolerance of joint {name!r} has no trajectory')
-        if len(x.times) == 0:
-            return GoalResult(INVALID_GOAL, 'the trajectory has no points; cancel the goal to stop')
         if np.shape(x.positions) != (len(x.times), len(x.joint_names)):
             return GoalResult(INVALID_GOAL, 'every point needs one position per joint')
         if x.start and x.start + float(x.times[-1]) < clock:

@@ -18,12 +18,14 @@ from .term import Term, TermInputs, register_term
 if TYPE_CHECKING:
     from ..settings import Settings
 
-STIFFNESS = (400.0,) * 3 + (50.0,) * 3  # default [N/m, N m/rad]
+STIFFNESS = np.array([400.0] * 3 + [50.0] * 3)  # default [N/m, N m/rad]
 FREE = 1.0  # an axis with less stiffness is damped as if it had this one [N/m, N m/rad]
+ARM = 5  # joints that an end effector needs for itself to be that of an arm, not a finger
 BANDWIDTH = 10.0  # of the default posture stiffness [rad/s]
-# A direction of the task whose frequency is below this share of the highest one is almost singular: there
-# the posture acts instead.
+# A direction of the task whose frequency, with STIFFNESS, is below this share of the highest one is almost
+# singular: there the posture acts instead.
 SINGULAR = 0.03
+TINY = 1e-6  # the same, where a frequency is zero but for round-off
 
 
 @dataclass
@@ -52,11 +54,13 @@ class CartesianImpedance(Term):
 
     name = 'cartesian_impedance'
     needs_coriolis = True
+    follows_reference = True
+    compensates_gravity = True
     parameters = (
         Parameter(
             'cartesian.<frame>.stiffness', 'numbers', None,
-            'stiffness of the frame along and about x y z; default without any frame: 400 and 50 at all '
-            'end effectors',
+            'stiffness of the frame along and about x y z; default without any frame: 400 and 50 at the '
+            'end effector of every arm',
             'N/m, N m/rad', 0, 1e6, live=True,
         ),
         Parameter(
@@ -91,11 +95,15 @@ class CartesianImpedance(Term):
     )  # fmt: skip
 
     def __init__(self, robot: Robot, settings: 'Settings') -> None:
-        self.hands = hands_of(robot, settings)
+        commanded = np.isin(robot.joint_names, drivers_of(settings, robot).joints)
+        self.hands = hands_of(robot, settings, commanded)
         self._robot = robot
-        self._commanded = commanded = np.isin(robot.joint_names, drivers_of(settings, robot).joints)
+        self._commanded = commanded
         # By hand: the commanded joints that move it, without the trunk.
         self.arms = {frame: commanded & arm_joints(robot, frame) for frame in self.hands}
+        for frame, arm in self.arms.items():
+            if not arm.any():
+                raise ConfigError(f'cartesian.{frame}: no commanded joint moves this frame')
         self._arms = np.flatnonzero(np.any(list(self.arms.values()), axis=0))
         self._compensates_gravity = not ('gravity' in settings.terms or settings.hardware_compensates_gravity)
         # Of each joint while the others are free to move [kg m2].
@@ -183,54 +191,59 @@ class CartesianImpedance(Term):
 
 
 class _Task:
-    """The hands' motion in coordinates in which every spring has unit stiffness: y = sqrt(K) x.
+    """The hands' motion in two scalings of its axes, each with its modes.
 
-    There the inverse task inertia is B = U diag(w^2) U^T, with the frequencies w [rad/s] of its modes.
+    In y = sqrt(K) x every spring has unit stiffness, and the frequencies [rad/s] of the modes give the
+    damping. Which motion is left to the posture must not depend on the stiffness: that scaling is fixed.
     """
 
     def __init__(self, hands: dict[str, HandSettings], dynamics: Dynamics, joints: Any) -> None:
-        A = dynamics.A[joints[:, None], joints]
-        # Of all hands in world axes, and in the axes of their springs.
-        self._jacobian = np.concatenate([dynamics.jacobian(frame).take(joints, axis=1) for frame in hands])
-        rows, ratios = [], []
-        for hand, block in zip(hands.values(), self._jacobian.reshape(-1, 2, 3, len(joints)), strict=True):
-            turned = dynamics.pose(hand.axes)[0].T @ block
-            rows.append(hand.root_stiffness * turned.reshape(6, -1))
-            ratios += [hand.damping_ratio] * 6
-        J = np.concatenate(rows)
-        self._response = np.linalg.solve(A, J.T)  # A^-1 J^T
-        squares, self._modes = np.linalg.eigh(J.dot(self._response))
-        self.frequencies = np.sqrt(np.maximum(squares, 0.0))
-        self._J = self._modes.T.dot(J)
-        self._response = self._response.dot(self._modes)
-        self._ratios = np.sqrt(ratios)  # from both sides, so that damping is symmetric
-        lowest = SINGULAR * self.frequencies[-1]
-        self._lowest = np.maximum(self.frequencies, lowest)
-        share = np.minimum(self.frequencies / lowest, 1.0) ** 2
-        self._inverse = share / self._lowest**2
+        A = dynamics.A[np.ix_(joints, joints)]
+        self._world = J = np.concatenate([dynamics.jacobian(frame)[:, joints] for frame in hands])
+        response = np.linalg.solve(A, J.T)
+        B = J @ response  # inverse task inertia
+        scale, ratios = np.zeros_like(B), np.zeros(len(J))
+        for i, hand in enumerate(hands.values()):
+            axes = dynamics.pose(hand.axes)[0]
+            for k in (0, 3):
+                rows = slice(6 * i + k, 6 * i + k + 3)
+                scale[rows, rows] = hand.root_stiffness[k : k + 3] * axes.T
+            ratios[6 * i : 6 * i + 6] = hand.damping_ratio
+        self.frequencies, modes = _modes(scale @ B @ scale.T)
+        self._J = modes.T @ scale @ J
+        smallest = TINY * self.frequencies[-1]
+        self._damping = 2 * (ratios @ modes**2) / np.maximum(self.frequencies, smallest)
+        fixed = np.tile(np.sqrt(STIFFNESS), len(hands))
+        frequencies, modes = _modes(fixed[:, None] * B * fixed)
+        modes *= fixed[:, None]
+        self._J_fixed, self._response = modes.T @ J, response @ modes
+        lowest = SINGULAR * frequencies[-1]
+        self._inverse = np.minimum(frequencies / lowest, 1.0) ** 2 / np.maximum(frequencies, lowest) ** 2
 
     def torque(self, force: Array, speed: Array) -> Array:
         """J^T f of the springs, and the damping of the hands' speed."""
-        U, ratios = self._modes, self._ratios
-        damped = U.T.dot(ratios * U.dot(self._J.dot(speed))) / self._lowest
-        torque = (2 * U.T.dot(ratios * U.dot(damped))).dot(self._J)
-        torque += force.dot(self._jacobian)
-        return np.asarray(torque)
+        return np.asarray((self._damping * (self._J @ speed)) @ self._J + force @ self._world)
 
     def null_torque(self, torque: Array) -> Array:
         """N^T torque: the part that does not accelerate the hands."""
-        return np.asarray(torque - (self._inverse * torque.dot(self._response)).dot(self._J))
+        return np.asarray(torque - (self._inverse * (torque @ self._response)) @ self._J_fixed)
 
     def null_speed(self, speed: Array) -> Array:
         """N v: the part of the joints' speed that does not move the hands."""
-        return np.asarray(speed - self._response.dot(self._inverse * self._J.dot(speed)))
+        return np.asarray(speed - self._response @ (self._inverse * (self._J_fixed @ speed)))
 
 
-def hands_of(robot: Robot, settings: 'Settings') -> dict[str, HandSettings]:
-    """The frames with an impedance: those with a stiffness, else all end effectors."""
+def _modes(B: Array) -> tuple[Array, Array]:
+    """Frequencies w [rad/s] and modes U of an inverse task inertia B = U diag(w^2) U^T."""
+    squares, U = np.linalg.eigh(B)
+    return np.sqrt(np.maximum(squares, 0.0)), U
+
+
+def hands_of(robot: Robot, settings: 'Settings', commanded: Mask) -> dict[str, HandSettings]:
+    """The frames with an impedance: those with a stiffness, else the end effectors."""
     given = settings.frames('cartesian')
     frames = [frame for frame, values in given.items() if 'stiffness' in values]
-    frames = frames or list(robot.config.end_effectors)
+    frames = frames or end_effectors(robot, commanded)
     if not frames:
         raise ConfigError('terms has cartesian_impedance, so cartesian.<frame>.stiffness must be given')
     hands = {}
@@ -250,11 +263,36 @@ def hands_of(robot: Robot, settings: 'Settings') -> dict[str, HandSettings]:
     return hands
 
 
+def end_effectors(robot: Robot, commanded: Mask) -> list[str]:
+    """The end effectors of arms, or all without an arm; of several on one arm that with the fewest joints."""
+    joints = {
+        frame: commanded & moving_joints(robot, frame)
+        for frame in robot.config.end_effectors
+        if (commanded & arm_joints(robot, frame)).any()
+    }
+    least = ARM if any(mask.sum() >= ARM for mask in joints.values()) else 1
+    found: list[str] = []
+    for frame, mask in sorted(joints.items(), key=lambda entry: int(entry[1].sum())):
+        shared = [mask & ~joints[other] for other in found if (mask & joints[other]).any()]
+        if mask.sum() >= least and all(own.sum() >= ARM for own in shared):
+            found.append(frame)
+    return [frame for frame in joints if frame in found]
+
+
 def arm_joints(robot: Robot, frame: str) -> Mask:
-    """The joints that move a frame, without the trunk: joints that move more than one end effector."""
-    moved = [set(robot.urdf.subtree(robot.urdf.joints[name].child)) for name in robot.joint_names]
-    ends = set(robot.config.end_effectors)
-    return np.array([frame in links and len(ends & links) < 2 for links in moved])
+    """The joints that move a frame, without the trunk: joints that also move an end effector of another arm.
+
+    A finger is not another arm.
+    """
+    joints = moving_joints(robot, frame)
+    others = [moving_joints(robot, other) for other in robot.config.end_effectors]
+    return np.all([joints, *(~other for other in others if (other & ~joints).sum() >= ARM)], axis=0)
+
+
+def moving_joints(robot: Robot, frame: str) -> Mask:
+    """The joints that move a frame."""
+    joints = robot.urdf.joints
+    return np.array([frame in robot.urdf.subtree(joints[name].child) for name in robot.joint_names])
 
 
 def posture_of(robot: Robot, settings: 'Settings') -> Array:

@@ -27,6 +27,7 @@ class ComputedTorque(Term):
 
     name = 'computed_torque'
     follows_reference = True
+    compensates_gravity = True
     followed: Mask
     parameters = (
         Parameter(

@@ -17,6 +17,7 @@ class GravityCompensation(Term):
     """Q(q), [krang] eq. 5; zero if the hardware compensates gravity."""
 
     name = 'gravity'
+    compensates_gravity = True
 
     def __init__(self, hardware_compensates: bool = False) -> None:
         self._hardware_compensates = hardware_compensates

@@ -5,10 +5,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...arrays import Array
+from ...errors import InputError
 from ...robot.model import Robot
 from ...safety.limits import Limits
 from ..parameters import Parameter
-from .term import Term, TermInputs, register_term
+from .term import Term, TermInputs, follow_reference, register_term
 
 if TYPE_CHECKING:
     from ..settings import Settings
@@ -19,6 +20,7 @@ FAST = 0.7  # share of the speed limit above which motion is damped
 TIME = 0.025  # time constant of the damping in the zone and above that speed [s]
 FRICTION = 0.1  # share of the modelled friction that the default damping replaces
 INERTIA = 0.3  # decay of a motion by the default damping [1/s]
+SINK = 0.05  # damping per gravity torque [s/rad], so that joints which nobody holds sink slowly
 
 
 @register_term
@@ -32,6 +34,7 @@ class Guide(Term):
 
     name = 'guide'
     needs_friction = True
+    compensates_gravity = True
     parameters = (
         Parameter(
             'guide.damping', 'per_joint', None,
@@ -45,9 +48,9 @@ class Guide(Term):
         margin = limits.position_margin
         if settings.limits_position_margin is not None:
             margin = settings.per_joint('limits.position_margin', robot)
-        self.damping = _default_damping(robot)
+        self.damping, self._sink = _default_damping(robot), SINK
         if settings.guide_damping is not None:
-            self.damping = settings.per_joint('guide.damping', robot)
+            self.damping, self._sink = settings.per_joint('guide.damping', robot), 0.0
         self.friction_scale = settings.friction_scale
         self._has_gravity = 'gravity' in settings.terms or settings.hardware_compensates_gravity
         self._has_friction = 'friction' in settings.terms
@@ -58,14 +61,20 @@ class Guide(Term):
 
     @classmethod
     def from_settings(cls, robot: Robot, settings: 'Settings') -> 'Guide':
+        if follow_reference(settings.terms):
+            raise InputError(
+                f'terms is {", ".join(settings.terms)}: a person cannot guide a robot that follows '
+                'a reference; use guide without such terms as computed_torque and cartesian_impedance'
+            )
         return cls(robot, settings)
 
     def adopt(self, other: 'Guide') -> None:
-        self.damping, self.friction_scale = other.damping, other.friction_scale
+        self.damping, self._sink, self.friction_scale = other.damping, other._sink, other.friction_scale
         self._lower, self._upper = other._lower, other._upper
 
     def torque(self, state: TermInputs) -> Array:
-        torque = -self.damping * state.v + self._soft_limits(state)
+        damping = self.damping + self._sink * np.abs(state.dynamics.gravity)
+        torque = self._soft_limits(state) - damping * state.v
         if not self._has_gravity:
             torque += state.dynamics.gravity
         if not self._has_friction and self._friction.sign == 'smooth':

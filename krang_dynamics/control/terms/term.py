@@ -1,9 +1,10 @@
 """A control term: one method from the present state to a torque, and a registry of terms by name."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from importlib.metadata import entry_points
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from ...arrays import Array, Mask
@@ -51,10 +52,13 @@ class Term(ABC):
     takes: ClassVar[tuple[type, ...]] = ()  # types of samples that it uses, such as WrenchSample
     needs_coriolis: ClassVar[bool] = False  # whether it reads dynamics.C
     follows_reference: ClassVar[bool] = False  # whether joints follow the joint reference
+    compensates_gravity: ClassVar[bool] = False  # unless another term or the hardware does
     needs_friction: bool = False  # whether it reads state.friction
 
     external: Array | None = None  # estimated torque of the environment [N m]; None: no estimate
     followed: Mask | None = None  # joints that follow the reference, where the term has such
+    arms: Mapping[str, Mask] = MappingProxyType({})  # the joints of each hand that follows Cartesian targets
+    posture: Array | None = None  # that these targets prefer [rad]; None: that at enable
     contact = 'none'  # interpretation of that torque: none, contact or collision
 
     @classmethod

@@ -17,7 +17,9 @@ class SelfDistanceMonitor:
     def __init__(self, controller: TorqueController) -> None:
         self.problem = ''
         self._controller = controller
-        self._distance: SelfDistance | None = None
+        # One for each thread, with a robot of its own: robots are not shared between threads.
+        self._of_poses: SelfDistance | None = None
+        self._of_trajectories: SelfDistance | None = None
         self._end = Event()
         self._thread = Thread(target=self._run, name='self distance', daemon=True)
         self._thread.start()
@@ -36,9 +38,9 @@ class SelfDistanceMonitor:
     def check(self, trajectory: PreparedTrajectory) -> None:
         """InputError if links would come too near along a trajectory; for the thread that prepares it."""
         if self.limit is not None:
-            robot = self._controller.robot
+            self._of_trajectories = self._of_trajectories or self._distance()
             q = self._controller.state.buffer.q.copy()
-            problem = path_problem(SelfDistance(robot.carrying(robot.payloads)), trajectory, q, self.limit)
+            problem = path_problem(self._of_trajectories, trajectory, q, self.limit)
             if problem:
                 raise InputError(problem)
 
@@ -47,7 +49,9 @@ class SelfDistanceMonitor:
             if self.limit is None:
                 self.problem = ''
                 continue
-            if self._distance is None:  # with a robot of its own: robots are not shared between threads
-                robot = self._controller.robot
-                self._distance = SelfDistance(robot.carrying(robot.payloads))
-            self.problem = pose_problem(self._distance, self._controller.state.buffer.q.copy(), self.limit)
+            self._of_poses = self._of_poses or self._distance()
+            self.problem = pose_problem(self._of_poses, self._controller.state.buffer.q.copy(), self.limit)
+
+    def _distance(self) -> SelfDistance:
+        robot = self._controller.robot
+        return SelfDistance(robot.carrying(robot.payloads))

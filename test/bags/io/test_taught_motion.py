@@ -7,13 +7,14 @@ from harness import closed_loop, robot_named
 from krang_dynamics.bags.io.motion_file import read_motion
 from krang_dynamics.bags.io.taught_motion import fitted, motion_table, taught_motion, taught_poses
 from krang_dynamics.control.reference.stream import StreamLimits
-from krang_dynamics.control.reference.trajectory import Bounds, PreparedTrajectory
+from krang_dynamics.control.reference.trajectory import Bounds, JointTrajectory, PreparedTrajectory
 from krang_dynamics.errors import InputError
 from krang_dynamics.safety.limits import Limits
 from krang_dynamics.safety.modes import Mode
 
 ARM = robot_named('anthropomorphic')
 LIMITS = StreamLimits.of(ARM)
+RATES = LIMITS.velocity, LIMITS.acceleration
 
 
 def guided(duration, rate=500.0, noise=2e-5):
@@ -63,6 +64,19 @@ def test_poses_are_reached_one_after_the_other():
     assert (np.diff(motion.times) >= 3.0).all()
 
 
+def test_one_point_is_played_and_given_velocities_are_scaled():
+    one = fitted(JointTrajectory(ARM.joint_names, np.array([3.0]), ARM.home[None]), ARM.home + 0.1, *RATES)
+    assert one.times.tolist() == [1.0]
+    t = np.linspace(0, 10, 501)
+    sine = [0.5 * np.sin(t), 0.5 * np.cos(t), -0.5 * np.sin(t)]
+    motion = JointTrajectory(('joint_1',), t, *(x[:, None] for x in sine))
+    slow = fitted(motion, np.zeros(1), np.array([0.25]), np.array([9.0]))
+    scale = np.ptp(slow.times) / 10
+    assert scale == pytest.approx(2.0, rel=0.05)
+    np.testing.assert_allclose(slow.velocities, motion.velocities / scale)
+    np.testing.assert_allclose(slow.accelerations, motion.accelerations / scale**2)
+
+
 def test_nothing_to_teach_is_refused():
     times, q = guided(20.0)
     with pytest.raises(InputError, match='not moved'):
@@ -71,3 +85,13 @@ def test_nothing_to_teach_is_refused():
         taught_motion(ARM.joint_names, times[:0], q[:0])
     with pytest.raises(InputError, match='no pose'):
         taught_poses(ARM.joint_names, [])
+
+
+def test_a_recording_that_begins_and_ends_in_motion_is_played_from_rest_to_rest():
+    times, q = guided(20.0)
+    part = (times > 12) & (times < 20)
+    motion = taught_motion(ARM.joint_names, times[part], q[part])
+    np.testing.assert_allclose(motion.positions[[0, -1]], q[part][[0, -1]], atol=1e-3)
+    speed = np.abs(np.diff(motion.positions, axis=0) / np.diff(motion.times)[:, None]).max(axis=1)
+    assert max(speed[[0, -1]]) < 0.02 < 0.05 < min(speed[[25, -25]])
+    assert np.abs(np.diff(speed)).max() < 0.02

@@ -1,5 +1,8 @@
 """Cartesian targets: inverse kinematics, limits of the way there, twists, and what is refused."""
 
+import re
+from types import SimpleNamespace
+
 import numpy as np
 import pinocchio as pin
 import pytest
@@ -26,9 +29,19 @@ def twist_of(linear, angular=(0, 0, 0), frame_id='world'):
 def setup(timeout=0.5):
     reference = Reference(KRANG, timeout)
     reference.hold(KRANG.home)
-    targets = CartesianTargets(KRANG, {HAND: arm_joints(KRANG, HAND)})
+    term = SimpleNamespace(arms={HAND: arm_joints(KRANG, HAND)}, posture=None)
+    targets = CartesianTargets(KRANG, term, np.ones(17, dtype=bool))
     targets.reset(KRANG.home)
     return targets, reference
+
+
+def take(targets, sample, now, q, reference):
+    """A target, with its whole search at once; what was reported."""
+    targets.take(sample, now, q, reference)
+    reports = []
+    while targets.is_searching:
+        reports += targets.advance(now, reference)
+    return reports
 
 
 def at(reference, time):
@@ -51,7 +64,7 @@ def test_reachable_poses_are_reached_exactly_and_other_joints_stay():
     for _ in range(20):
         targets, reference = setup()
         T = KRANG.frame_pose(near_home(random), HAND)
-        targets.take(pose_of(T), 10.0, KRANG.home, reference)
+        take(targets, pose_of(T), 10.0, KRANG.home, reference)
         q, v, *_ = at(reference, 60.0)
         np.testing.assert_allclose(KRANG.frame_pose(q, HAND), T, atol=1e-6)
         np.testing.assert_array_equal(np.delete(q, ARM), np.delete(KRANG.home, ARM))
@@ -64,9 +77,19 @@ def test_a_target_in_another_frame_is_the_same_target():
     goals = []
     for sample in (pose_of(T), pose_of(in_spine, 'spine')):
         targets, reference = setup()
-        targets.take(sample, 10.0, KRANG.home, reference)
+        take(targets, sample, 10.0, KRANG.home, reference)
         goals.append(at(reference, 60.0)[0])
     np.testing.assert_allclose(*goals, atol=1e-6)
+
+
+def test_a_deflection_of_the_trunk_does_not_change_the_target():
+    """The hand's spring acts about the reference, and the trunk's reference is not deflected."""
+    T, goals = KRANG.frame_pose(near_home(np.random.default_rng(2)), HAND), []
+    for deflection in (0.0, 0.01):
+        targets, reference = setup()
+        take(targets, pose_of(T), 10.0, KRANG.home + deflection, reference)
+        goals.append(at(reference, 60.0)[0])
+    np.testing.assert_array_equal(*goals)
 
 
 def test_the_way_there_and_back_ends_in_the_same_posture():
@@ -75,7 +98,7 @@ def test_the_way_there_and_back_ends_in_the_same_posture():
     random, home = np.random.default_rng(3), KRANG.frame_pose(KRANG.home, HAND)
     for k in range(10):
         T = home if k == 9 else KRANG.frame_pose(near_home(random), HAND)
-        targets.take(pose_of(T), 60.0 * k, at(reference, 60.0 * k)[0], reference)
+        take(targets, pose_of(T), 60.0 * k, at(reference, 60.0 * k)[0], reference)
     np.testing.assert_allclose(at(reference, 999.0)[0], KRANG.home, atol=0.02)
 
 
@@ -85,8 +108,8 @@ def test_a_pose_out_of_reach_is_reported_and_approached_within_the_limits(far):
     T = KRANG.frame_pose(KRANG.home, HAND)
     T[:3, 3] += [far, 0.3, 0.2]
     before = KRANG.frame_pose(KRANG.home, HAND)[:3, 3]
-    with pytest.raises(InputError, match=r'target_pose/left_hand: out of reach by \d+ mm'):
-        targets.take(pose_of(T), 10.0, KRANG.home, reference)
+    (report,) = take(targets, pose_of(T), 10.0, KRANG.home, reference)
+    assert re.match(r'target_pose/left_hand: out of reach by \d+ mm', report)
     q = at(reference, 60.0)[0]
     assert (q >= KRANG.lower).all()
     assert (q <= KRANG.upper).all()
@@ -106,7 +129,7 @@ def test_a_stream_of_poses_at_30_hz_with_losses_stays_within_the_limits_at_every
             goal = near_home(random) if random.random() < 0.1 else goal  # a step
             if random.random() >= 0.2:
                 T = KRANG.frame_pose(goal, HAND)
-                targets.take(pose_of(T), now, at(reference, now)[0], reference)
+                take(targets, pose_of(T), now, at(reference, now)[0], reference)
         reference.update(now, KRANG.home)
         path.append(at(reference, now)[:3])
     q, v, a = np.swapaxes(path, 0, 1)
@@ -117,12 +140,42 @@ def test_a_stream_of_poses_at_30_hz_with_losses_stays_within_the_limits_at_every
     np.testing.assert_allclose(np.diff(q, axis=0), 1e-3 * (v[1:] + v[:-1]) / 2, atol=1e-6)
 
 
+def test_a_step_of_the_controller_makes_few_steps_of_the_search():
+    targets, reference = setup()
+    targets.take(
+        pose_of(KRANG.frame_pose(near_home(np.random.default_rng(5)), HAND)), 10.0, KRANG.home, reference
+    )
+    targets.advance(10.0, reference)
+    assert targets.is_searching
+    np.testing.assert_array_equal(at(reference, 60.0)[0], KRANG.home)
+
+
+def test_poses_faster_than_their_search_are_followed_all_the_same():
+    targets, reference = setup()
+    T = KRANG.frame_pose(KRANG.home, HAND)
+    for k in range(3000):  # one pose, and one call, per step of 1 ms
+        now = 10 + 1e-3 * k
+        T[1, 3] += 5e-5
+        targets.take(pose_of(T), now, at(reference, now)[0], reference)
+        assert not targets.advance(now, reference)
+    assert np.linalg.norm(T[:3, 3] - KRANG.frame_pose(at(reference, now)[0], HAND)[:3, 3]) < 0.03
+
+
+def test_a_motion_of_the_same_joints_replaces_a_target():
+    targets, reference = setup()
+    T = KRANG.frame_pose(near_home(np.random.default_rng(6)), HAND)
+    for joints in (np.array([0, 12]), ARM[:1]):
+        targets.take(pose_of(T), 10.0, KRANG.home, reference)
+        targets.forget(joints)
+        assert targets.is_searching == (joints[0] == 0)
+
+
 def test_a_twist_moves_the_hand_straight_and_stops_when_it_is_not_renewed():
     targets, reference = setup(timeout=0.2)
     start = KRANG.frame_pose(KRANG.home, HAND)
     for k in range(60):  # 2 s at 30 Hz
         q = at(reference, 10 + k / 30)[0]
-        targets.take(twist_of([0.0, 0.0, 0.05]), 10 + k / 30, q, reference)
+        take(targets, twist_of([0.0, 0.0, 0.05]), 10 + k / 30, q, reference)
     end = KRANG.frame_pose(at(reference, 10 + 59 / 30)[0], HAND)
     lag = 0.05 * 59 / 30 - (end - start)[2, 3]
     print(f'lag at 0.05 m/s: {1e3 * lag:.2f} mm')
@@ -138,7 +191,7 @@ def test_a_twist_never_drives_a_joint_into_its_limit():
     q = KRANG.home
     for k in range(600):
         q = at(reference, 10 + k / 30)[0]
-        targets.take(twist_of([0.2, 0.1, 0.2], [0.5, 0.0, 0.3]), 10 + k / 30, q, reference)
+        take(targets, twist_of([0.2, 0.1, 0.2], [0.5, 0.0, 0.3]), 10 + k / 30, q, reference)
         assert (q >= KRANG.lower).all()
         assert (q <= KRANG.upper).all()
     assert np.abs(q - KRANG.home).max() > 0.3
@@ -154,9 +207,9 @@ def test_a_twist_beside_a_pose_is_its_velocity():
             now, q = 10 + k / 50, at(reference, 10 + k / 50)[0]
             X = T.copy()
             X[1, 3] += 0.05 * k / 50
-            targets.take(pose_of(X), now, q, reference)
+            take(targets, pose_of(X), now, q, reference)
             if with_twist:
-                targets.take(twist_of([0.0, 0.05, 0.0]), now, q, reference)
+                take(targets, twist_of([0.0, 0.05, 0.0]), now, q, reference)
         lags.append(np.linalg.norm(X[:3, 3] - KRANG.frame_pose(at(reference, now)[0], HAND)[:3, 3]))
     assert lags[1] < 0.001 < 0.005 < lags[0]
 
@@ -176,5 +229,5 @@ def test_a_twist_beside_a_pose_is_its_velocity():
 def test_invalid_targets_are_refused_by_name_and_change_nothing(sample, reason):
     targets, reference = setup()
     with pytest.raises(InputError, match=reason):
-        targets.take(sample, 10.0, KRANG.home, reference)
+        take(targets, sample, 10.0, KRANG.home, reference)
     np.testing.assert_array_equal(at(reference, 20.0)[0], KRANG.home)

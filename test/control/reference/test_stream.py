@@ -78,3 +78,13 @@ def test_a_stop_out_of_a_strong_acceleration_hardly_adds_speed():
     motion = StreamedMotion(start, limits(1.0, 2.0, 40.0), FREE, np.zeros(1))
     _, path = sampled(motion, motion.end)
     assert path[:, 1].max() <= 1.05 + 1e-9
+
+
+@pytest.mark.parametrize('range_', [(-3.0, -0.1), (0.5, 5.7)])
+def test_a_joint_whose_range_excludes_zero_keeps_its_limits(range_):
+    lower, upper = (np.array([x]) for x in range_)
+    start = np.array([(lower + upper) / 2, [0.0], [0.0]])
+    motion = StreamedMotion(start, limits(1.0, 2.0, 40.0), (lower, upper), np.zeros(1), goal=start[0] + 0.2)
+    _, path = sampled(motion, motion.end)
+    assert 0.1 < np.abs(path[:, 2]).max() <= 2.0 + 1e-9
+    np.testing.assert_allclose(motion.sample(9.0)[0], start[0] + 0.2)

@@ -5,9 +5,10 @@ import pinocchio as pin
 import pytest
 from harness import robot_named, term_inputs
 
+import krang_dynamics as kd
 from krang_dynamics.control.settings import Settings
 from krang_dynamics.control.terms.cartesian_impedance import CartesianImpedance, near_turn
-from krang_dynamics.errors import KrangError
+from krang_dynamics.errors import ConfigError, KrangError
 
 HANDS = ('left_hand', 'right_hand')
 STIFFNESS = [300.0, 400.0, 500.0, 40.0, 50.0, 60.0]
@@ -45,12 +46,16 @@ def test_at_rest_the_torque_of_the_arms_is_that_of_the_springs(axes):
     np.testing.assert_allclose(torque, expected, atol=1e-9)
 
 
-def test_the_posture_does_not_accelerate_the_hands():
+@pytest.mark.parametrize('free', [(), (0,), (2, 4)])
+def test_the_posture_does_not_accelerate_the_hands(free):
+    """Along axes without stiffness neither."""
+    stiffness = [0.0 if axis in free else 4000.0 for axis in range(6)]
+    given = {f'cartesian_{hand}_stiffness': stiffness for hand in HANDS}
     q = displaced(0.3)
     posture = q + np.random.default_rng(1).uniform(-1, 1, 17)
     posture[:3] = q[:3]
     inputs = term_inputs(KRANG, q, np.zeros(17))
-    torque = term(nullspace_posture=posture.tolist()).torque(inputs)
+    torque = term(**given, nullspace_posture=posture.tolist()).torque(inputs)
     assert np.abs(torque).max() > 10
     arms = slice(3, 17)
     a = np.linalg.solve(KRANG.mass_matrix(q)[arms, arms], torque[arms])
@@ -59,9 +64,10 @@ def test_the_posture_does_not_accelerate_the_hands():
 
 
 @pytest.mark.parametrize('ratio', [0.7, 1.0])
-def test_damping_gives_every_mode_of_the_hand_its_ratio(ratio):
+@pytest.mark.parametrize('stiffness', [STIFFNESS, [5.0, 4000.0, 4000.0, 1.0, 400.0, 400.0]])
+def test_damping_gives_every_mode_of_the_hand_its_ratio(ratio, stiffness):
     """Eigenvalues of the linear motion of the hand with its real inertia."""
-    given = {'cartesian_left_hand_stiffness': STIFFNESS, 'cartesian_left_hand_damping_ratio': ratio}
+    given = {'cartesian_left_hand_stiffness': stiffness, 'cartesian_left_hand_damping_ratio': ratio}
     q, arm = KRANG.home, slice(3, 10)
     impedance = term(**given, nullspace_stiffness=0.0)
     D = np.array(
@@ -73,7 +79,7 @@ def test_damping_gives_every_mode_of_the_hand_its_ratio(ratio):
     system = np.block(
         [
             [np.zeros((6, 6)), np.eye(6)],
-            [-np.linalg.solve(inertia, np.diag(STIFFNESS)), -np.linalg.solve(inertia, damping)],
+            [-np.linalg.solve(inertia, np.diag(stiffness)), -np.linalg.solve(inertia, damping)],
         ]
     )
     poles = np.linalg.eigvals(system)
@@ -145,3 +151,41 @@ def test_settings_that_do_not_fit_are_refused(settings, reason):
 def test_a_rolling_base_is_refused():
     with pytest.raises(KrangError, match='rolling_base'):
         term(robot_named('otbot'))
+
+
+def two_fingers(own):
+    """An arm of six joints, with a tool and with two fingers of some joints, as one URDF."""
+    joints, links = [], ['base', *(f'link_{i}' for i in range(1, 7)), 'tool']
+
+    def joint(name, parent, child, kind='revolute'):
+        limit = '<limit lower="-2" upper="2" effort="50" velocity="2"/><axis xyz="0 1 0"/>'
+        joints.append(
+            f'<joint name="{name}" type="{kind}"><parent link="{parent}"/><child link="{child}"/>'
+            f'<origin xyz="0 0 0.2"/>{limit if kind == "revolute" else ""}</joint>'
+        )
+
+    for i in range(6):
+        joint(f'joint_{i + 1}', links[i], links[i + 1])
+    joint('to_tool', 'link_6', 'tool', 'fixed')
+    for side in ('left', 'right'):
+        for i in range(own):
+            links.append(f'{side}_{i}')
+            joint(f'{side}_joint_{i}', f'{side}_{i - 1}' if i else 'link_6', f'{side}_{i}')
+    inertia = '<inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/>'
+    bodies = ''.join(
+        f'<link name="{link}"><inertial><mass value="1"/>{inertia}</inertial></link>' for link in links
+    )
+    return kd.load_robot(f'<robot name="fingers">{bodies}{"".join(joints)}</robot>')
+
+
+@pytest.mark.parametrize(
+    ('own', 'arms'), [(2, {'tool': 6}), (5, {'left_4': 5, 'right_4': 5})], ids=['fingers', 'arms']
+)
+def test_an_arm_also_moves_its_fingers_but_not_other_arms(own, arms):
+    found = term(two_fingers(own), terms=('cartesian_impedance',), wheels_locked=False).arms
+    assert {frame: int(arm.sum()) for frame, arm in found.items()} == arms
+
+
+def test_a_frame_that_no_joint_moves_is_refused():
+    with pytest.raises(ConfigError, match=r'cartesian\.base: no commanded joint moves this frame'):
+        term(two_fingers(1), cartesian_base_stiffness=[1.0] * 6, wheels_locked=False)

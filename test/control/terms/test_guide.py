@@ -11,6 +11,7 @@ import krang_dynamics as kd
 from krang_dynamics.control.settings import Settings
 from krang_dynamics.control.terms.cartesian_impedance import arm_joints
 from krang_dynamics.control.terms.guide import ZONE, Guide
+from krang_dynamics.errors import InputError
 from krang_dynamics.safety.modes import Mode
 
 HANDLE = 1000.0, 100.0  # of the person's hand [N/m, N s/m]
@@ -129,6 +130,12 @@ def test_a_person_who_pushes_against_a_limit_causes_no_fault():
     closed.run(2.0)
     assert closed.outputs.mode is Mode.ACTIVE, closed.outputs.fault
     assert (closed.plant.q < robot.upper).all()
+
+
+@pytest.mark.parametrize('other', ['computed_torque', 'cartesian_impedance'])
+def test_a_robot_that_follows_a_reference_is_not_guided(other):
+    with pytest.raises(InputError, match='cannot guide a robot that follows a reference'):
+        Guide.from_settings(robot_named('anthropomorphic'), Settings(terms=('guide', other)))
 
 
 def test_what_other_terms_compensate_counts_once():
