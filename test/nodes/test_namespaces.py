@@ -1,7 +1,5 @@
 """P12: two robots in two namespaces are independent. P10: two controllers of one robot agree bit by bit."""
 
-from itertools import count
-
 import numpy as np
 import pytest
 from nodes.fake_robot import FakeRobot
@@ -62,20 +60,21 @@ def test_p10_two_controllers_with_the_same_states_send_the_same_bits(harness, ro
         twin.activate()
         twin.drive()
 
-    turns = count()
+    begin, w = robot.now(), np.array([3.0, 5.0])  # [s], [rad/s]
 
     def swing():
         """Slow enough that no rate limit acts, however long a period takes."""
-        robot.q = robot.model.home + 0.3 * np.sin(np.array([0.015, 0.025]) * next(turns))
+        angle = w * (robot.now() - begin)
+        robot.q, robot.v = robot.model.home + 0.3 * np.sin(angle), 0.3 * w * np.cos(angle)
         robot.honest()
 
     robot.say = swing
     robot.says(20)  # the ramps are over
-    begin = [len(twin.torques) for twin in twins]
+    counts = [len(twin.torques) for twin in twins]
     robot.says(200)
     sent = [
         {stamp_of(r.message): r.message.effort.tobytes() for r in twin.torques.records[start:]}
-        for twin, start in zip(twins, begin, strict=True)
+        for twin, start in zip(twins, counts, strict=True)
     ]
     both = sent[0].keys() & sent[1].keys()
     assert len(both) > 100
