@@ -15,7 +15,7 @@ from ruckig import (
     Trajectory,
 )
 
-from ...arrays import Array
+from ...arrays import Array, any_true
 from ...errors import InputError
 from ...robot.model import Robot
 
@@ -84,6 +84,8 @@ class StreamedMotion:
             self._trajectory = _calculated(request)
         is_moving = velocity is not None and velocity.any()
         self.end = np.inf if is_moving else float(self._trajectory.duration)
+        ends = self._trajectory.independent_min_durations
+        self._ends = np.full(n, self.end) if together or is_moving else np.array(ends)
         self.rest = np.zeros((4, n))
         end = self._trajectory.at_time(self._trajectory.duration)[0]
         self.rest[0] = self._origin + end if goal is None else goal
@@ -97,6 +99,10 @@ class StreamedMotion:
         values = self.rest.copy()
         values[:3] = self._trajectory.at_time(max(t, 0.0))
         values[0] += self._origin
+        # Joints that have arrived are at rest to the last bit, whatever the others do.
+        arrived = t >= self._ends
+        if any_true(arrived):
+            values[:, arrived] = self.rest[:, arrived]
         return values
 
 
