@@ -339,7 +339,7 @@ class TorqueController:
         for term in self.terms:
             term.reset()
         self._delay.reset()
-        self._jumps.reset()
+        self._jumps.forget_drift()
         self._state_time = None
         return None
 

@@ -197,6 +197,10 @@ class JumpCheck:
     def reset(self) -> None:
         """Compare the next state with nothing."""
         self._last: tuple[Array, Array, Array | float] | None = None  # q, v and time of each joint
+        self.forget_drift()
+
+    def forget_drift(self) -> None:
+        """Sum errors from now on."""
         self._drift = self._fastest = self._zero  # error [rad, m] and speed over DRIFT_TIME
 
     def check(self, buffer: JointBuffer, longest: float) -> str | None:

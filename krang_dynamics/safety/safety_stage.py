@@ -151,6 +151,8 @@ class SafetyStage:
     def _stop_torque(self, now: float, stop: StopState | None) -> Array:
         """The torque of the stop [N m]; a stop that fails becomes one that needs no state."""
         assert self._stopping is not None
+        if stop is not None:
+            stop.applied = self._limiter.last
         try:
             return self._stopping.torque(now, stop)
         except Exception as error:  # of any kind: an exception must not end a stop

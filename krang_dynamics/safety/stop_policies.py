@@ -23,6 +23,7 @@ MOVING = 0.15  # ... and above this speed it is not [m/s]
 FAST = 0.32  # above this speed support rises again [m/s]
 NOISE = 0.1  # of a single measured speed [m/s]
 RISE = 0.25  # time in which support rises from 0 to 1 [s]
+DELIVERED = 0.05  # share of the effort limit by which a command may differ from the torque of the stop
 LEARNING = 10.0  # rate at which support takes over the damping torque of a robot that is too fast [1/s]
 STILL = 0.01  # below this speed a joint is at rest [rad/s]
 REST = 1.0  # time for which all joints must be at rest before the robot is released [s]
@@ -63,6 +64,7 @@ class StopState:
     rate: Array  # largest rate of torque [N m/s]
     continuous: Mask  # joints whose position may jump by a turn
     model: GravityModel
+    applied: Array | None = None  # last command [N m]
 
     def fastest_decay(self, gap: float) -> float:
         """Largest decay rate [1/s] that is stable with a delay of DELAY and this gap between steps [s].
@@ -266,6 +268,7 @@ class Lower(SupportingStop):
     def __init__(self, config: StopConfig, begin: float, torque: Array) -> None:
         super().__init__(config, begin, torque)
         self._load = np.zeros_like(torque)  # torque of an unknown load [N m]
+        self._wanted: Array | None = None  # torque of the last step [N m]
         self._smooth_v: Array | None = None  # mean velocities over SMOOTHING [rad/s]
         self._rest_v = np.zeros_like(torque)  # ... and over RESTING
         self._carried = np.zeros(len(torque), dtype=bool)
@@ -282,13 +285,21 @@ class Lower(SupportingStop):
         decay = self._decay(fall, speed, state.fastest_decay(self._gap))
         damping = state.damping(decay)
         self._change_support(elapsed, speed, self._floor(fall, max(mean_speed, speed - NOISE), decay))
-        self._change_load(elapsed, damping, speed > max(FAST, mean_speed))
+        self._change_load(elapsed, damping, speed > max(FAST, mean_speed) and self._is_delivered(state))
         self._load = np.clip(self._load, -state.effort, state.effort)
         self._carried = state.carried(decay, self._smooth_v) & (self._support == 0.0)
         self.finished = self._support == 0.0 and self._is_at_rest(elapsed, decay, state)
         if self.finished:
             return np.zeros_like(state.gravity)
-        return state.within_effort(self._support * (state.gravity + self._load) + damping)
+        self._wanted = state.within_effort(self._support * (state.gravity + self._load) + damping)
+        return self._wanted
+
+    def _is_delivered(self, state: StopState) -> bool:
+        """Whether the motors have the torque of the stop: until then the torque before it moves the robot."""
+        if self._wanted is None or state.applied is None:
+            return False
+        missing = state.driven * np.abs(self._wanted - state.applied)
+        return bool((missing <= DELIVERED * state.effort).all())
 
     def _floor(self, fall: float, sinking: float, decay: float) -> float:
         """Smallest support with which the fastest point sinks at SINK; 0 for a robot that is carried."""
