@@ -44,8 +44,8 @@ WAYS_ON = {
     'fault': 'Then clear the fault, and enable.',
 }
 STYLE = (
-    '<style>.k{font:13px/1.4 system-ui,sans-serif;padding:2px 10px;overflow-wrap:anywhere}'
-    '.k table{border-collapse:collapse;width:100%}.k td,.k th{padding:1px 5px;text-align:right;'
+    '<style>.k{font:12.5px/1.4 system-ui,sans-serif;padding:2px 10px;overflow-wrap:anywhere}'
+    '.k table{border-collapse:collapse;width:100%}.k td,.k th{padding:1px 4px;text-align:right;'
     'font-variant-numeric:tabular-nums;white-space:nowrap}'
     '.k td:first-child,.k th:first-child{text-align:left}'
     '.k .mode{color:#fff;border-radius:4px;padding:1px 9px;font-weight:600}'
