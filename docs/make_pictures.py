@@ -16,7 +16,6 @@ from PIL import Image
 from selenium import webdriver
 from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
-from selenium.webdriver.common.keys import Keys
 
 PICTURES = Path(__file__).parent / 'pictures'
 ROBOTS = {'krang': 5.4, 'otbot': 8.0, 'pendubot': 4.0, 'planar_2r': 3.0, 'anthropomorphic': 3.0}  # when [s]
@@ -24,12 +23,16 @@ SIZE = (1280, 900)  # of the window; the page has 143 pixels less
 PAST, STEPS = 3.0, 15  # of a picture [s]
 FADE = 6.0  # until the scene is fully visible with software rendering [s]
 DRAWN = 0.3  # from a change to its picture, with software rendering [s]
-FRAMES, FRAME_PERIOD = 36, 0.15  # of the animation [s]
+START, FRAMES, FRAME_PERIOD = 1.0, 32, 0.15  # of the animation [s]
 WIDTH = 680  # of the animation [pixels]
 FLAGS = (
     '--headless --no-sandbox --disable-gpu --no-first-run --disable-background-networking --disable-sync '
     '--use-gl=angle --use-angle=swiftshader --enable-unsafe-swiftshader --disable-dev-shm-usage'
 )
+ENTER = """
+Object.getOwnPropertyDescriptor(HTMLInputElement.prototype, 'value').set.call(arguments[0], arguments[1]);
+arguments[0].dispatchEvent(new Event('input', {bubbles: true}));
+"""  # all digits at once
 SOFTWARE = 'document.querySelectorAll(".mantine-Notification-root").forEach(n => n.remove())'
 
 
@@ -122,13 +125,13 @@ def picture_report(browser, bag):
 def animate(browser):
     frames = []
     for number in range(FRAMES):
-        move(browser, FRAME_PERIOD * number)
+        move(browser, START + FRAME_PERIOD * number)
         time.sleep(DRAWN)
         frames.append(picture(browser))
         print(f'frame {number + 1} of {FRAMES}', end='\r', file=sys.stderr, flush=True)
     height = WIDTH * frames[0].height // frames[0].width
     small = [frame.resize((WIDTH, height), Image.Resampling.LANCZOS) for frame in frames]
-    palette = small[FRAMES // 2].quantize(96)
+    palette = small[FRAMES // 2].quantize(128, Image.Quantize.FASTOCTREE)
     flat = [frame.quantize(palette=palette, dither=Image.Dither.NONE) for frame in small]
     duration = round(1000 * FRAME_PERIOD)
     flat[0].save(PICTURES / 'page.gif', save_all=True, append_images=flat[1:], duration=duration, loop=0)
@@ -139,8 +142,7 @@ def move(browser, seconds):
     place = '//*[text()="time [s]"]/following::input[not(@type="hidden")][1]'
     while abs(shown_time(browser) - seconds) > 0.06:
         field = browser.find_element(By.XPATH, place)
-        field.send_keys(Keys.CONTROL, 'a')
-        field.send_keys(f'{seconds:.2f}\n')
+        browser.execute_script(ENTER, field, f'{seconds:.2f}')
         time.sleep(0.3)
 
 

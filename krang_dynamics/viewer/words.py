@@ -84,7 +84,7 @@ def joints_html(robot: Robot, snapshot: Snapshot, limits: Array) -> str:
         share = 100 * abs(tau) / limit if limit > 0 else np.nan
         colour = colours.BAD if share > 90 else colours.WARNING if share > 70 else ''
         style = f' style="color:{colour};font-weight:600"' if colour else ''
-        cells = (_number(q, 3), _number(v, 3), _number(tau, 1), _number(limit, 0))
+        cells = (_number(q, 3), _number(v, 3), _number(tau, 1), _number(limit if limit > 0 else np.nan, 0))
         rows.append(f'<td>{escape(name)}</td>{_cells(cells)}<td{style}>{_number(share, 0)}</td>')
     head = ('joint', 'q', 'v', 'command', 'limit', '%')
     unit = ('', 'rad, m', '1/s', 'N m', 'N m', 'used')
