@@ -18,7 +18,7 @@ from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
 
 PICTURES = Path(__file__).parent / 'pictures'
-ROBOTS = {'krang': 5.4, 'otbot': 8.0, 'pendubot': 4.0, 'planar_2r': 3.0, 'anthropomorphic': 3.0}  # when [s]
+ROBOTS = {'krang': 5.65, 'otbot': 8.0, 'pendubot': 4.0, 'planar_2r': 3.0, 'anthropomorphic': 3.0}  # when [s]
 SIZE = (1280, 900)  # of the window; the page has 143 pixels less
 PAST, STEPS = 3.0, 15  # of a picture [s]
 FADE = 6.0  # until the scene is fully visible with software rendering [s]
