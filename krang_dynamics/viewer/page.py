@@ -140,7 +140,7 @@ class Page:
         camera, middle, size = self.server.initial_camera, self.scene.middle, self.scene.size
         size *= 1 if self._robot.config.odom is None else ROOM
         camera.look_at = middle
-        camera.position = middle + size * np.array([1.2, -1.1, 0.5])
+        camera.position = middle + size * np.array([1.35, -1.25, 0.55])
         camera.fov = np.radians(45)
 
     def _add_panels(self) -> None:
