@@ -79,7 +79,6 @@ demo: $(VENV)/.demo
 
 pictures: setup
 	$(BIN)/krang demo krang --force --picture docs/pictures/krang_demo.png
-	$(BIN)/krang demo krang --duration 6.5 --force --picture $(VENV)/krang.png --animate docs/pictures/krang.gif
 	$(BIN)/python docs/make_pictures.py
 
 # Ratios that are worse than the recorded ones are an error.

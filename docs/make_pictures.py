@@ -1,4 +1,4 @@
-"""`make pictures`: the page of every robot during its demonstration, a fault and a report, by Chromium."""
+"""`make pictures`: the page with recorded demonstrations, a fault and a report, by Chromium."""
 
 import io
 import os
@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from contextlib import contextmanager
 from pathlib import Path
 
 from PIL import Image
@@ -17,29 +18,47 @@ from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
 
 PICTURES = Path(__file__).parent / 'pictures'
-ROBOTS = {'krang': 2.5, 'otbot': 6.0, 'pendubot': 1.0, 'planar_2r': 1.5, 'anthropomorphic': 1.5}  # when [s]
-SIZE = (1280, 760)
+ROBOTS = {'krang': 5.65, 'otbot': 8.0, 'pendubot': 4.0, 'planar_2r': 3.0, 'anthropomorphic': 3.0}  # when [s]
+SIZE = (1280, 900)  # of the window; the page has 143 pixels less
+PAST, STEPS = 3.0, 15  # of a picture [s]
 FADE = 6.0  # until the scene is fully visible with software rendering [s]
-FRAMES, FRAME_PERIOD = 60, 0.12  # of the animation [s]
-WIDTH = 720  # of the animation [pixels]
+DRAWN = 0.3  # from a change to its picture, with software rendering [s]
+START, FRAMES, FRAME_PERIOD = 1.0, 32, 0.15  # of the animation [s]
+WIDTH = 680  # of the animation [pixels]
 FLAGS = (
     '--headless --no-sandbox --disable-gpu --no-first-run --disable-background-networking --disable-sync '
-    '--use-gl=angle --use-angle=swiftshader --enable-unsafe-swiftshader'
+    '--use-gl=angle --use-angle=swiftshader --enable-unsafe-swiftshader --disable-dev-shm-usage'
 )
+ENTER = """
+Object.getOwnPropertyDescriptor(HTMLInputElement.prototype, 'value').set.call(arguments[0], arguments[1]);
+arguments[0].dispatchEvent(new Event('input', {bubbles: true}));
+"""  # all digits at once
 SOFTWARE = 'document.querySelectorAll(".mantine-Notification-root").forEach(n => n.remove())'
 
 
 def main():
     os.environ.setdefault('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
     os.environ['ROS_DOMAIN_ID'] = str(random.randint(1, 101))
-    chosen = sys.argv[1:] or list(ROBOTS)
     with tempfile.TemporaryDirectory() as folder:
+        bags = {robot: record(robot, Path(folder)) for robot in sys.argv[1:] or ROBOTS}
         browser = open_browser(folder)
         try:
-            for robot in chosen:
-                picture_of(browser, robot, Path(folder))
+            for robot, bag in bags.items():
+                picture_of(browser, robot, bag)
+            if 'krang' in bags:
+                picture_fault(browser)
+            if 'planar_2r' in bags:
+                picture_report(browser, bags['planar_2r'])
         finally:
             browser.quit()
+
+
+def record(robot, folder):
+    """The bag of a demonstration. Slow rendering does not matter to a recording."""
+    bag = folder / f'{robot}_bag'
+    words = krang('demo', robot, '--picture', f'{folder}/{robot}.png', '--record', str(bag), '--force')
+    subprocess.run(words, check=True, stdout=subprocess.DEVNULL)
+    return bag
 
 
 def open_browser(folder):
@@ -50,57 +69,112 @@ def open_browser(folder):
     return webdriver.Chrome(options=options, service=Service(shutil.which('chromedriver')))
 
 
-def picture_of(browser, robot, folder):
-    """The page of one robot in motion; of Krang also an animation, a fault and the report."""
-    page = subprocess.Popen(krang('view', robot), stdout=subprocess.PIPE, text=True, start_new_session=True)
-    bag = folder / f'{robot}_bag'
-    demo = None
+@contextmanager
+def page(browser, *words):
+    """`krang view` in the browser."""
+    view = subprocess.Popen(krang('view', *words), stdout=subprocess.PIPE, text=True)
     try:
-        browser.get(re.search(r'http\S+', page.stdout.readline())[0])
+        browser.get(re.search(r'http\S+', view.stdout.readline())[0])
         time.sleep(FADE)
         browser.execute_script(SOFTWARE)
-        words = krang('demo', robot, '--picture', str(folder / 'x.png'), '--record', str(bag), '--force')
-        demo = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-        for line in demo.stderr:
-            if (shown := re.search(r'simulated +([\d.]+)', line)) and float(shown[1]) >= ROBOTS[robot]:
-                break
-        save(browser, f'page_{robot}')
+        yield
+    finally:
+        view.terminate()
+        view.wait(20)
+
+
+def picture_of(browser, robot, bag):
+    """The page of one robot in motion; of Krang also an animation."""
+    with page(browser, robot, '--bag', str(bag)):
+        until(lambda: 'time [s]' in text(browser))
+        pause(browser)
         if robot == 'krang':
             animate(browser)
-            browser.find_element(By.XPATH, '//button[contains(., "EMERGENCY STOP")]').click()
-            time.sleep(1.5)
+        else:
+            for step in range(STEPS + 1):  # charts and trails need a past
+                move(browser, ROBOTS[robot] - PAST + PAST / STEPS * step)
+        time.sleep(2 * DRAWN)
+        save(browser, f'page_{robot}')
+
+
+def picture_fault(browser):
+    """The page of a running robot after its emergency stop was pressed."""
+    words = krang('sim', 'krang', '--control')
+    sim = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        with page(browser, 'krang'):
+            until(lambda: 'Torque follows' in text(browser))
+            click(browser, 'EMERGENCY STOP')
+            until(lambda: 'the emergency stop is pressed' in text(browser))
+            time.sleep(2.0)
             save(browser, 'page_fault')
-        demo.wait(300)
-        if robot == 'planar_2r':
-            report = folder / 'report.html'
-            subprocess.run(krang('validate', str(bag), '--robot', robot, '--html', str(report)), check=True)
-            browser.get(f'file://{report}')
-            time.sleep(1.0)
-            save(browser, 'report')
     finally:
-        for process in (demo, page):
-            if process is not None and process.poll() is None:
-                process.terminate()
-                process.wait(20)
+        sim.terminate()
+        sim.wait(60)
+
+
+def picture_report(browser, bag):
+    report = bag.with_name('report.html')
+    words = krang('validate', bag.name, '--robot', 'planar_2r', '--html', report.name)
+    subprocess.run(words, check=True, stdout=subprocess.DEVNULL, cwd=bag.parent)
+    browser.get(f'file://{report}')
+    time.sleep(1.0)
+    save(browser, 'report')
 
 
 def animate(browser):
     frames = []
     for number in range(FRAMES):
-        start = time.monotonic()
+        move(browser, START + FRAME_PERIOD * number)
+        time.sleep(DRAWN)
         frames.append(picture(browser))
         print(f'frame {number + 1} of {FRAMES}', end='\r', file=sys.stderr, flush=True)
-        time.sleep(max(0.0, FRAME_PERIOD - (time.monotonic() - start)))
-    height = WIDTH * SIZE[1] // SIZE[0]
-    small = [frame.resize((WIDTH, height), Image.Resampling.LANCZOS).quantize(96) for frame in frames]
-    small[0].save(
-        PICTURES / 'page.gif', save_all=True, append_images=small[1:],
-        duration=round(1000 * FRAME_PERIOD), loop=0,
-    )  # fmt: skip
+    height = WIDTH * frames[0].height // frames[0].width
+    small = [frame.resize((WIDTH, height), Image.Resampling.LANCZOS) for frame in frames]
+    palette = small[FRAMES // 2].quantize(128, Image.Quantize.FASTOCTREE)
+    flat = [frame.quantize(palette=palette, dither=Image.Dither.NONE) for frame in small]
+    duration = round(1000 * FRAME_PERIOD)
+    flat[0].save(PICTURES / 'page.gif', save_all=True, append_images=flat[1:], duration=duration, loop=0)
+
+
+def move(browser, seconds):
+    """Write a time into the field beside the slider of the recording, until the page shows it."""
+    place = '//*[text()="time [s]"]/following::input[not(@type="hidden")][1]'
+    while abs(shown_time(browser) - seconds) > 0.06:
+        field = browser.find_element(By.XPATH, place)
+        browser.execute_script(ENTER, field, f'{seconds:.2f}')
+        time.sleep(0.3)
+
+
+def shown_time(browser):
+    return float(re.search(r'Recording, ([\d.]+) s', text(browser))[1])
+
+
+def pause(browser):
+    """Also if the recording ends at the same time, when the button starts it again."""
+    while 'Pause' in text(browser):
+        click(browser, 'Pause')
+        time.sleep(2.0)
+
+
+def click(browser, name):
+    browser.find_element(By.XPATH, f'//button[contains(., "{name}")]').click()
+
+
+def text(browser):
+    return browser.find_element(By.TAG_NAME, 'body').text
+
+
+def until(condition, patience=60.0):
+    deadline = time.monotonic() + patience
+    while not condition():
+        if time.monotonic() > deadline:
+            sys.exit('the page does not show what was expected')
+        time.sleep(0.1)
 
 
 def save(browser, name):
-    picture(browser).quantize(128).save(PICTURES / f'{name}.png', optimize=True)
+    picture(browser).quantize(256, dither=Image.Dither.NONE).save(PICTURES / f'{name}.png', optimize=True)
     print(PICTURES / f'{name}.png', flush=True)
 
 

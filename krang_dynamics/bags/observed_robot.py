@@ -43,7 +43,7 @@ class Snapshot:
     effort: Array  # measured [N m]
     torque: Array  # commanded [N m]
     terms: Mapping[str, Array]  # [N m]
-    reference: Array | None  # [rad, m]
+    reference: Array | None  # of the joints that follow it [rad, m]
     external: Array | None  # [N m]
     forces: Mapping[str, Array]  # commanded at the end effectors, in world axes [N]
     controller: NodeState | None
@@ -66,6 +66,8 @@ class ObservedRobot:
         imu, odom = robot.config.imu, robot.config.odom
         self._imu = ImuSource(robot) if imu is not None and imu.feeds == 'joint' else None
         self._odom = OdomSource(robot) if odom is not None else None
+        followed = robot.actuated_joint_names if odom is None else (odom.x, odom.y, odom.heading)
+        self._is_free = ~np.isin(robot.joint_names, followed)  # joints whose reference nothing follows
         self._readers: defaultdict[str, JointStateReader] = defaultdict(JointStateReader)
         self._places: dict[tuple[str, ...], tuple[list[int], list[int]]] = {}
         self._values: dict[str, tuple[float, Array]] = {}  # newest array of a topic, and its time
@@ -93,7 +95,10 @@ class ObservedRobot:
         sample = self._read(topic, data, now)
         if sample is not None:
             values = sample.position if topic == 'reference' else sample.effort
-            self._values[topic] = now, self._placed(sample.names, values, np.full(self._robot.nv, np.nan))
+            placed = self._placed(sample.names, values, np.full(self._robot.nv, np.nan))
+            if topic == 'reference':
+                placed[self._is_free] = np.nan
+            self._values[topic] = now, placed
 
     def take_wrench(self, frame: str, message: Any, now: float) -> None:
         sample = wrench_sample(frame, message, now)

@@ -1,6 +1,6 @@
 """A running robot for the page: the newest messages of its topics, and its services and parameters."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from queue import Empty, SimpleQueue
 from time import monotonic
@@ -8,7 +8,7 @@ from typing import Any
 
 import rclpy
 from diagnostic_msgs.msg import DiagnosticArray
-from geometry_msgs.msg import WrenchStamped
+from geometry_msgs.msg import PoseStamped, WrenchStamped
 from nav_msgs.msg import Odometry
 from rcl_interfaces.srv import SetParametersAtomically
 from rclpy.parameter import Parameter
@@ -16,6 +16,7 @@ from sensor_msgs.msg import Imu, JointState
 from std_msgs.msg import Bool, String
 from std_srvs.srv import SetBool, Trigger
 
+from ..arrays import Array
 from ..bags.observed_robot import ObservedRobot, Snapshot
 from ..control.messages import topic_word
 from ..control.node_state import NodeState
@@ -59,6 +60,8 @@ class RobotWatch:
         self._namespace = self._chosen.rpartition('/')[0] or self._watcher.get_namespace().rstrip('/')
         self._of_robot: list[Any] = []  # subscriptions
         self._of_controller: list[Any] = []
+        self._has_pressed = False  # whether this page holds the emergency stop
+        self._targets: dict[str, Any] = {}  # publishers, by hand
         self._subscribe_to_robot()
 
     def poll(self) -> Snapshot:
@@ -86,9 +89,27 @@ class RobotWatch:
 
     # -- requests, from any thread -----------------------------------------------------------------------
 
-    def press_emergency_stop(self, pressed: bool) -> None:
+    def press_emergency_stop(self) -> None:
         """Published at once, in the thread of the caller."""
-        self._stop_button.publish(Bool(data=pressed))
+        self._has_pressed = True
+        self._stop_button.publish(Bool(data=True))
+
+    def release_emergency_stop(self, then: Then) -> None:
+        """Only if this page has pressed it and nobody else can have: `false` would release every switch."""
+        self._requests.put(partial(self._release_stop, then))
+
+    def _release_stop(self, then: Then) -> None:
+        switches = self._asker.get_publishers_info_by_topic(self._stop_button.topic_name)
+        others = [switch.node_name for switch in switches]
+        others.remove(self._asker.get_name())
+        if others:
+            then(False, f'{", ".join(others)} can have pressed it too: release it there, or end that node')
+        elif not self._has_pressed:
+            then(False, 'this page has not pressed it; release the switch that has, or press it here first')
+        else:
+            self._has_pressed = False
+            self._stop_button.publish(Bool(data=False))
+            then(True, 'released; now clear the fault')
 
     def enable(self, on: bool, then: Then) -> None:
         self._ask(SetBool, f'{self.controller}/enable', SetBool.Request(data=on), then)
@@ -105,6 +126,21 @@ class RobotWatch:
         request = SetParametersAtomically.Request()
         request.parameters = [Parameter(name, value=x).to_parameter_msg() for name, x in values.items()]
         self._ask(SetParametersAtomically, f'{self.controller}/set_parameters_atomically', request, then)
+
+    @property
+    def hands(self) -> Collection[str]:
+        """End effectors for which the controller takes target poses."""
+        return tuple(self._targets)
+
+    def move_hand(self, frame: str, position: Array, quaternion: Array) -> None:
+        """Publish the target pose of a hand [m, x y z w], relative to the root link."""
+        message = PoseStamped()
+        message.header.frame_id = self._robot.urdf.root
+        place, turn = message.pose.position, message.pose.orientation
+        place.x, place.y, place.z = position.tolist()
+        turn.x, turn.y, turn.z, turn.w = quaternion.tolist()
+        if (publisher := self._targets.get(frame)) is not None:
+            publisher.publish(message)
 
     def _ask_both(self, service: str, then: Then) -> None:
         if self._observed.guard is not None:
@@ -141,6 +177,9 @@ class RobotWatch:
         """Topics of the robot itself, in the namespace of its controller once that is known."""
         while self._of_robot:
             self._watcher.destroy_subscription(self._of_robot.pop())
+        for publisher in list(self._asker.publishers):
+            self._asker.destroy_publisher(publisher)
+        self._targets.clear()
         take = self._observed
 
         def subscribe(kind: Any, name: str, on_message: Any, depth: Any, raw: bool = False) -> None:
@@ -160,7 +199,8 @@ class RobotWatch:
         )
 
     def _search(self) -> None:
-        """Find the controller, or the one that has replaced it."""
+        """Find the controller, or the one that has replaced it, and the hands that it moves."""
+        self._find_hands()
         if self.controller and self._watcher.count_publishers(f'{self.controller}/state'):
             return
         found, problem = find_controller(self._watcher, self._chosen)
@@ -168,6 +208,15 @@ class RobotWatch:
             self._follow(found)
         elif not self.controller:
             self.problem = problem
+
+    def _find_hands(self) -> None:
+        for frame in self._robot.config.end_effectors:
+            topic = f'{self._namespace}/target_pose/{topic_word(frame)}'
+            is_taken = self._watcher.count_subscribers(topic) > 0
+            if is_taken and frame not in self._targets:
+                self._targets[frame] = self._asker.create_publisher(PoseStamped, topic, qos.RELIABLE)
+            elif not is_taken and frame in self._targets:
+                self._asker.destroy_publisher(self._targets.pop(frame))
 
     def _follow(self, controller: str) -> None:
         """Subscribe to the topics of a controller and of the guard beside it."""

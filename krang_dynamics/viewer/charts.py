@@ -139,14 +139,14 @@ class Chart:
             self._plot.remove()
         colours = colours or ((MEASURED, *SERIES) if len(curves) > 1 else SERIES)
         series = [
-            {'label': name, 'stroke': colour, 'width': 1.5}
+            {'label': name, 'stroke': colour, 'width': 1.5, 'points': {'show': False}}
             for name, colour in zip(curves, colours, strict=False)
         ]
         with self._tab:
             self._plot = self._gui.add_uplot(
                 data, ({'label': 's'}, *series), title=self.title, height=self._height, order=self._order,
                 scales={'x': {'time': False}}, cursor={'drag': {'x': True, 'y': False}},
-                axes=({'size': 36}, {'size': 60}), padding=(0, 12, 0, 0), legend={'live': False},
+                axes=({'size': 36}, {'size': 60}), padding=(8, 12, 0, 0), legend={'live': False},
             )  # fmt: skip
 
 

@@ -1,6 +1,6 @@
 """Buttons and sliders in one operator's browser; each asks for confirmation, except the emergency stop."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from typing import Any, Protocol
 
@@ -24,18 +24,22 @@ QUESTIONS = {
     'disable': 'The stop policy runs: the robot is held, or lowered until it is at rest.',
     'clear fault': 'Has the cause of the fault been removed? Clearing does not enable the robot.',
     'release': 'Torque goes to zero from any mode: an arm without brakes or support FALLS.',
-    'release emergency stop': 'Is the danger over, and has nobody else pressed a stop?',
+    'release emergency stop': 'Is the danger over?',
 }
 
 
 class Actions(Protocol):
     """What an operator can ask of a running robot; the answers come later, in any thread."""
 
-    def press_emergency_stop(self, pressed: bool) -> None: ...
+    @property
+    def hands(self) -> Collection[str]: ...  # for which the controller takes targets
+    def press_emergency_stop(self) -> None: ...
+    def release_emergency_stop(self, then: Then) -> None: ...
     def enable(self, on: bool, then: Then) -> None: ...
     def clear_fault(self, then: Then) -> None: ...
     def release(self, then: Then) -> None: ...
     def set_parameters(self, values: Mapping[str, Any], then: Then) -> None: ...
+    def move_hand(self, frame: str, position: Array, quaternion: Array) -> None: ...  # [m], x y z w
 
 
 class Controls:
@@ -54,7 +58,9 @@ class Controls:
                 ('release', actions.release),
             ):
                 self._add_button(gui, name, act)
-            self._release_stop = self._add_button(gui, 'release emergency stop', self._unpress_stop)
+            self._release_stop = self._add_button(
+                gui, 'release emergency stop', actions.release_emergency_stop
+            )
             self._release_stop.visible = False
         self._sliders = gui.add_folder('Adjust', expand_by_default=False)
         self._state: NodeState | None = None
@@ -101,12 +107,8 @@ class Controls:
         no.on_click(lambda _: modal.close())
 
     def _press_stop(self) -> None:
-        self._actions.press_emergency_stop(True)
+        self._actions.press_emergency_stop()
         self._tell('emergency stop', True, 'pressed')
-
-    def _unpress_stop(self, then: Then) -> None:
-        self._actions.press_emergency_stop(False)
-        then(True, 'released; now clear the fault')
 
     def _tell(self, name: str, success: bool, answer: str) -> None:
         title = name.capitalize() if success else f'{name.capitalize()} was refused'

@@ -17,6 +17,7 @@ from ..robot.model import Robot
 from .access import Access, is_local, stored_token
 from .charts import Charts
 from .controls import Actions, Controls
+from .hand_targets import HandTargets
 from .playback import ModelCharts, Playback, PlaybackControls, choose_joint
 from .scene import RobotScene
 from .web_server import start_server
@@ -25,6 +26,7 @@ from .words import joints_html, legend_html, parameters_html, state_html, text_h
 PERIOD = 1 / 30  # of the scene [s]
 PER_CHART = 6  # frames between two drawings of charts and tables
 ROOM = 3.0  # of a robot that drives, relative to its size
+JUMP = 1.0  # in the time of a recording that ends the trails [s]
 HINT = 'Curves appear while the controller sends torque. Terms and reference need publish_terms: true.'
 
 
@@ -43,6 +45,7 @@ class Page:
 
     _state: Any
     _joints: Any
+    _hint: Any
 
     def __init__(
         self, robot: Robot, source: RobotSource | Playback, host: str, port: int, allow: bool
@@ -85,6 +88,8 @@ class Page:
 
     def show(self, snapshot: Snapshot) -> None:
         """Draw one frame."""
+        if self._snapshot is not None and not 0 <= snapshot.time - self._snapshot.time < JUMP:
+            self.scene.clear_trails()
         self._snapshot = snapshot
         limits = self._limits(snapshot)
         self._charts.add(snapshot, snapshot.reports.get(self._source.controller))
@@ -93,6 +98,8 @@ class Page:
             if self._frame % PER_CHART == 0:
                 self.scene.tint(snapshot.torque / np.where(limits > 0, limits, np.inf))
                 self._show_texts(snapshot, limits)
+                if self._hint.visible == bool(snapshot.terms):
+                    self._hint.visible = not snapshot.terms
             if self._frame % PER_CHART == PER_CHART // 2:
                 self._charts.draw(limits)
         self._frame += 1
@@ -133,17 +140,17 @@ class Page:
         camera, middle, size = self.server.initial_camera, self.scene.middle, self.scene.size
         size *= 1 if self._robot.config.odom is None else ROOM
         camera.look_at = middle
-        camera.position = middle + size * np.array([1.05, -0.95, 0.45])
+        camera.position = middle + size * np.array([1.35, -1.25, 0.55])
         camera.fov = np.radians(45)
 
     def _add_panels(self) -> None:
         gui = self.server.gui
         gui.main_panel.dock_right()
-        gui.main_panel.set_width(370)
+        gui.main_panel.set_width(400)
         panel = gui.add_panel()
         with panel.add_tab('Charts') as tab:
             self._charts = Charts(gui, tab, self._robot)
-            gui.add_html(text_html(HINT), order=10)
+            self._hint = gui.add_html(text_html(HINT), order=10)
         self._model = self._add_model(gui, panel)
         with panel.add_tab('Parameters'):
             self._parameters = gui.add_html(parameters_html(None))
@@ -178,7 +185,13 @@ class Page:
                 choose_joint(client.gui, list(source.validation.joints), self._model.show, 'model of')
         else:
             controls = Controls(client, self._robot, source)
-            self._controls[client.client_id] = lambda snapshot: controls.show(snapshot.controller)
+            targets = HandTargets(client, self._robot, source, self.scene.size)
+
+            def show(snapshot: Snapshot) -> None:
+                controls.show(snapshot.controller)
+                targets.show(snapshot)
+
+            self._controls[client.client_id] = show
         automatic = 'most loaded joint'
         choose_joint(
             client.gui, (automatic, *joints), lambda name: setattr(charts, 'joint', name), 'terms of'

@@ -77,7 +77,8 @@ class PlaybackControls:
             speed = gui.add_dropdown('speed', SPEEDS, initial_value='1')
             speed.on_update(lambda _: setattr(playback, 'speed', float(speed.value)))
             marks = tuple(moment.time for moment in playback.moments if moment.is_fault)
-            self._slider = gui.add_slider('time [s]', 0.0, playback.duration, 0.01, 0.0, marks=marks or None)
+            end = round(playback.duration, 2)
+            self._slider = gui.add_slider('time [s]', 0.0, end, 0.01, 0.0, marks=marks or None)
             self._slider.on_update(self._move)
             if playback.moments:
                 choices = [f'{moment.time:.2f} s: {moment.text}' for moment in playback.moments]

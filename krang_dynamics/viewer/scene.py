@@ -60,7 +60,7 @@ class RobotScene:
             _Trail(scene, f'/planned/{end}', colours.REFERENCE) for end in (self._ends if odom else ())
         ]
         self._arrows = {
-            name: _Arrows(scene, f'/arrows/{name}', colour)
+            name: _Arrows(scene, f'/arrows/{name}', colour, self.size)
             for name, colour in (
                 ('gravity', colours.GRAVITY), ('commanded', colours.REFERENCE),
                 ('external', colours.EXTERNAL),
@@ -74,7 +74,7 @@ class RobotScene:
             return
         q = np.where(np.isfinite(snapshot.q), snapshot.q, self._robot.home)
         self.place(q)
-        self._show_reference(snapshot.reference)
+        self._show_reference(snapshot.reference, q)
         self._carry(snapshot.controller)
         self._arrows['gravity'].show([(self._centre, self._down)])
         commanded = [(self._origin(frame), _arrow(force)) for frame, force in snapshot.forces.items()]
@@ -113,14 +113,14 @@ class RobotScene:
             gravity = np.array(state.gravity)
             self._down = gravity * (self.size / 4 / (np.linalg.norm(gravity) or 1.0))
 
-    def _show_reference(self, reference: Array | None) -> None:
+    def _show_reference(self, reference: Array | None, q: Array) -> None:
         self._turn = not self._turn
         if self._turn and reference is not None:
             return  # every second frame is enough for it
-        is_known = reference is not None and bool(np.isfinite(reference).all())
+        is_known = reference is not None and bool(np.isfinite(reference).any())
         self._ghost.show(is_known)
         if reference is not None and is_known:
-            self._ghost.place(reference)
+            self._ghost.place(np.where(np.isfinite(reference), reference, q))
             for trail, end in zip(self._planned, self._ends, strict=False):
                 trail.add(self._ghost.origin(end))
 
@@ -263,10 +263,10 @@ class _Trail:
 class _Arrows:
     """Forces as arrows from their points of application."""
 
-    def __init__(self, scene: Any, name: str, colour: str) -> None:
+    def __init__(self, scene: Any, name: str, colour: str, size: float) -> None:
         self._arrows = scene.add_arrows(
-            name, np.zeros((1, 2, 3), np.float32), colors=rgb(colour),
-            shaft_radius=0.01, head_radius=0.025, head_length=0.06, visible=False,
+            name, np.zeros((1, 2, 3), np.float32), colors=rgb(colour), shaft_radius=0.006 * size,
+            head_radius=0.015 * size, head_length=0.04 * size, visible=False,
         )  # fmt: skip
         self._shown: Array = np.zeros((1, 2, 3))
 

@@ -44,8 +44,8 @@ WAYS_ON = {
     'fault': 'Then clear the fault, and enable.',
 }
 STYLE = (
-    '<style>.k{font:13px/1.4 system-ui,sans-serif;padding:2px 10px;overflow-wrap:anywhere}'
-    '.k table{border-collapse:collapse;width:100%}.k td,.k th{padding:1px 5px;text-align:right;'
+    '<style>.k{font:12.5px/1.4 system-ui,sans-serif;padding:2px 10px;overflow-wrap:anywhere}'
+    '.k table{border-collapse:collapse;width:100%}.k td,.k th{padding:1px 4px;text-align:right;'
     'font-variant-numeric:tabular-nums;white-space:nowrap}'
     '.k td:first-child,.k th:first-child{text-align:left}'
     '.k .mode{color:#fff;border-radius:4px;padding:1px 9px;font-weight:600}'
@@ -84,7 +84,7 @@ def joints_html(robot: Robot, snapshot: Snapshot, limits: Array) -> str:
         share = 100 * abs(tau) / limit if limit > 0 else np.nan
         colour = colours.BAD if share > 90 else colours.WARNING if share > 70 else ''
         style = f' style="color:{colour};font-weight:600"' if colour else ''
-        cells = (_number(q, 3), _number(v, 3), _number(tau, 1), _number(limit, 0))
+        cells = (_number(q, 3), _number(v, 3), _number(tau, 1), _number(limit if limit > 0 else np.nan, 0))
         rows.append(f'<td>{escape(name)}</td>{_cells(cells)}<td{style}>{_number(share, 0)}</td>')
     head = ('joint', 'q', 'v', 'command', 'limit', '%')
     unit = ('', 'rad, m', '1/s', 'N m', 'N m', 'used')

@@ -44,6 +44,15 @@ def test_a_torque_that_is_not_renewed_is_not_shown():
     assert stale.reference is stale.external is None
 
 
+@pytest.mark.parametrize(('name', 'followed'), [('pendubot', {'arm'}), ('otbot', {'x', 'y', 'alpha'})])
+def test_joints_that_follow_no_reference_have_none(name, followed):
+    robot = load_robot(name)
+    observed = ObservedRobot(robot)
+    observed.take_values('reference', joint_state(robot.joint_names, 'position', [0.5] * robot.nv), 1.0)
+    known = np.isfinite(observed.snapshot(1.0).reference)
+    assert {joint for joint, is_known in zip(robot.joint_names, known, strict=True) if is_known} == followed
+
+
 def test_invalid_bytes_are_ignored():
     observed = ObservedRobot(ARM)
     for data in (b'', b'\x00\x01', b'\xff' * 100):

@@ -11,8 +11,14 @@ from threading import Thread
 
 import numpy as np
 import pytest
-from nodes.harness import Harness
+import rclpy
+from nodes.harness import Harness, claim_domain
 from nodes.krang_command import Command
+from std_msgs.msg import Bool
+
+from krang_dynamics.nodes.robot_watch import RobotWatch
+from krang_dynamics.nodes.ros.qos import LATCHED
+from krang_dynamics.robot.library import load_robot
 
 pytestmark = pytest.mark.processes
 
@@ -46,6 +52,39 @@ def test_the_page_takes_less_than_a_quarter_of_a_core_at_1_khz():
         assert rate > 950
         assert np.sum(received) > 100_000
         assert used < BOUND
+
+
+def test_the_page_releases_only_an_emergency_stop_that_nobody_else_can_have_pressed(monkeypatch):
+    domain, lock = claim_domain()
+    monkeypatch.setenv('ROS_DOMAIN_ID', str(domain))
+    watch, answers, pressed = RobotWatch(load_robot('planar_2r')), [], []
+    other = rclpy.create_node('switch')
+    other.create_subscription(Bool, 'emergency_stop', lambda message: pressed.append(message.data), LATCHED)
+
+    def answer_is(success, words):
+        watch.release_emergency_stop(lambda *answer: answers.append(answer))
+        watch.poll()
+        return answers[-1][0] == success and answers[-1][1].startswith(words)
+
+    try:
+        assert answer_is(False, 'this page has not pressed it')
+        watch.press_emergency_stop()
+        switch = other.create_publisher(Bool, 'emergency_stop', LATCHED)
+        _until(lambda: answer_is(False, 'switch can have pressed it too'))
+        other.destroy_publisher(switch)
+        _until(lambda: answer_is(True, 'released'))
+        _until(lambda: rclpy.spin_once(other, timeout_sec=0.01) or pressed[-1:] == [False])
+    finally:
+        other.destroy_node()
+        watch.close()
+        lock.close()
+
+
+def _until(condition, patience=20.0):
+    deadline = time.monotonic() + patience
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
 
 
 def _cpu_time(pid):

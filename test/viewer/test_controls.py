@@ -30,8 +30,17 @@ class NotedRobot:
         self.asked = []
         self.snapshot = replace(ObservedRobot(ARM).snapshot(0.0), q=ARM.home, controller=ACTIVE)
 
-    def press_emergency_stop(self, pressed):
-        self.asked.append(('emergency_stop', pressed))
+    hands = ()
+
+    def press_emergency_stop(self):
+        self.asked.append('press')
+
+    def release_emergency_stop(self, then):
+        self.asked.append('unpress')
+        then(True, 'released')
+
+    def move_hand(self, frame, position, quaternion):
+        self.asked.append((frame, *position, *quaternion))
 
     def enable(self, on, then):
         self.asked.append(('enable', on))
@@ -90,13 +99,13 @@ def test_a_button_asks_first_and_acts_after(page, browser, button, request_):
 def test_the_emergency_stop_acts_at_once_and_can_be_released_after(page, browser):
     page, robot = page
     browser.click('EMERGENCY STOP')
-    browser.until(lambda: robot.asked == [('emergency_stop', True)], 'the stop', patience=1.0)
+    browser.until(lambda: robot.asked == ['press'], 'the stop', patience=1.0)
     assert browser.titles == []
     fault = Fault('emergency_stop', 'the emergency stop is pressed')
     page.show(replace(robot.snapshot, controller=replace(ACTIVE, mode='fault', fault=fault)))
     browser.click('Release emergency stop')
     browser.click('Yes, release emergency stop')
-    browser.until(lambda: robot.asked[-1] == ('emergency_stop', False), 'the release')
+    browser.until(lambda: robot.asked[-1] == 'unpress', 'the release')
     page.show(robot.snapshot)
 
 
@@ -126,6 +135,36 @@ def test_a_slider_sets_its_parameter_and_following_the_controller_sets_nothing(p
     browser.send(change)
     browser.until(lambda: robot.asked == [{'gains.bandwidth': 12.5}], 'the parameter')
     page.show(robot.snapshot)
+
+
+def test_a_hand_gets_its_target_when_its_handle_is_released(page, browser):
+    page, robot = page
+    follows = replace(ACTIVE, parameters={'terms': ['cartesian_impedance']})
+    snapshot = replace(robot.snapshot, controller=follows)
+    robot.hands = ('tip',)
+    page.show(snapshot)
+
+    def found(kind):
+        browser.until(lambda: kind in [m['type'] for m in list(browser.messages)], kind)
+        return next(m for m in list(browser.messages) if m['type'] == kind)
+
+    switch = found('GuiCheckboxMessage')
+    assert 'TransformControlsMessage' not in {m['type'] for m in list(browser.messages)}
+    browser.send({'type': 'GuiUpdateMessage', 'uuid': switch['uuid'], 'updates': {'value': True}})
+    time.sleep(0.2)
+    page.show(snapshot)
+    handle = found('TransformControlsMessage')
+    name = {'name': handle['name'], 'owner': handle.get('owner', '')}
+    browser.send({'type': 'TransformControlsDragStartMessage', **name})
+    place = {'wxyz': [1.0, 0.0, 0.0, 0.0], 'position': [0.5, 0.0, 0.25]}
+    browser.send({'type': 'TransformControlsUpdateMessage', **name, **place})
+    time.sleep(0.1)
+    assert robot.asked == []
+    browser.send({'type': 'TransformControlsDragEndMessage', **name})
+    browser.until(lambda: robot.asked == [('tip', 0.5, 0.0, 0.25, 0.0, 0.0, 0.0, 1.0)], 'the target')
+    robot.hands = ()
+    page.show(snapshot)
+    browser.until(lambda: 'RemoveSceneNodeMessage' in [m['type'] for m in list(browser.messages)], 'the end')
 
 
 def test_an_observer_has_no_controls_and_a_forged_click_of_the_operators_button_does_nothing(page, browser):
