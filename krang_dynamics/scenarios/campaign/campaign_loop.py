@@ -377,6 +377,8 @@ class Loop:
             outcome, reason = HELD, ''
         elif cause:
             outcome, reason = BEYOND, cause
+        elif not self.guard.is_sending:  # the controller ended with a torque of exactly 0
+            outcome, reason = STOPPED, 'no commands'
         elif error <= monitor.bounds.following_error.max():
             outcome, reason = STOPPED, 'the goal is missed'
         else:

@@ -90,8 +90,8 @@ def dropping(original):
 
 
 def upside_down(original):
-    def stop_state(self):
-        state = original(self)
+    def stop_state(self, limits):
+        state = original(self, limits)
         state.gravity = -state.gravity
         return state
 
