@@ -37,7 +37,7 @@ def paint_run(robot: Robot, result: RunResult, trace: Trace, file: str) -> None:
     axes = figure.subplots(3, 1, sharex=True)
     above, middle, below = axes
     for part in axes:
-        part.set_prop_cycle(color=colormaps['tab20'].colors)
+        part.set_prop_cycle(color=colormaps['tab20'](np.arange(20)))
         if isfinite(result.time):  # of the fault, or of the broken promise
             part.axvline(result.time, color='#d62728', lw=1, ls=':')
     lines = above.plot(trace.times, np.array(trace.q), lw=1)
