@@ -66,6 +66,7 @@ def read_bag(task: BagTask) -> list[JointRow]:
         figures = figures_of(robot, result)
     except Exception as error:  # whatever is wrong with one bag, the others are read
         text = ' '.join(str(error).split()) or type(error).__name__
+        text = text.removeprefix(f'{task.path}: ')
         return [JointRow(task.path, size, changed, task.machine, start, '', error=text)]
     return [
         replace(JointRow(task.path, size, changed, task.machine, start, name), **values)

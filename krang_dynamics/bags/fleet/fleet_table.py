@@ -42,7 +42,9 @@ class Finding:
 
     @property
     def is_relative(self) -> bool:
-        return self.metric in ('friction', 'rmse') and abs(self.change.before) > 1e-3
+        """Whether it is given in per cent: of a value near 0 that would say nothing."""
+        is_small = abs(self.change.before) < SHARE * abs(self.change.after)
+        return self.metric in ('friction', 'rmse') and not is_small
 
 
 class Fleet:

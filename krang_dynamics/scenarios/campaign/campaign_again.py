@@ -1,5 +1,6 @@
 """One run of a campaign again, with a picture and a bag."""
 
+from math import isfinite
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ from ...bags.io.writer import BagWriter
 from ...errors import KrangError
 from ...robot.model import Robot
 from .campaign_loop import EPOCH, RunResult, Trace, run_once
+from .campaign_monitor import FASTEST
 from .campaign_plan import Plan
 
 
@@ -26,20 +28,28 @@ def run_again(robot: Robot, plan: Plan, seed: int, picture: str | None, bag: str
 
 def paint_run(robot: Robot, result: RunResult, trace: Trace, file: str) -> None:
     """Positions, torques and the fastest point over time, with the modes of the controller."""
+    from matplotlib import colormaps
+
     figure = new_figure(11, 9)
     values = ', '.join(f'{name} {value:.4g}' for name, value in result.values.items())
-    figure.suptitle(f'{robot.name}, seed {result.seed}: {result.outcome} {result.reason}\n{values}')
-    above, middle, below = figure.subplots(3, 1, sharex=True)
-    times, reference = np.array(trace.times), np.array(trace.reference)
-    lines = above.plot(times, np.array(trace.q), lw=1)
+    reason = f': {result.reason}' if result.reason else ''
+    figure.suptitle(f'{robot.name}, seed {result.seed}, {result.outcome}{reason}\n{values}')
+    axes = figure.subplots(3, 1, sharex=True)
+    above, middle, below = axes
+    for part in axes:
+        part.set_prop_cycle(color=colormaps['tab20'](np.arange(20)))
+        if isfinite(result.time):  # of the fault, or of the broken promise
+            part.axvline(result.time, color='#d62728', lw=1, ls=':')
+    lines = above.plot(trace.times, np.array(trace.q), lw=1)
     above.set_prop_cycle(color=[line.get_color() for line in lines])
-    above.plot(times, reference, lw=0.6, ls='--')
+    above.plot(trace.times, np.array(trace.reference), lw=0.6, ls='--')
     above.set_ylabel('position, reference [rad, m]')
-    above.legend(lines, robot.joint_names, fontsize='x-small', ncols=6)
-    middle.plot(times, np.array(trace.torque), lw=1)
+    middle.plot(trace.times, np.array(trace.torque), lw=1)
     middle.set_ylabel('motor torque [N m]')
-    below.plot(times, trace.speed, lw=1, color='#222')
+    below.plot(trace.times, trace.speed, lw=1, color='#222')
+    below.axhline(FASTEST, color='#999', lw=1, ls='--')
     below.set(ylabel='fastest point [m/s]', xlabel='time [s]')
+    figure.legend(lines, robot.joint_names, fontsize='small', loc='outside right center')
     last = ''
     for time, mode in zip(trace.times, trace.mode, strict=True):
         if mode != last:

@@ -363,6 +363,7 @@ class Loop:
 
     def _result(self) -> RunResult:
         monitor, error, time = self.monitor, self._error(), self.fault_at
+        cause = self.body.beyond(self.body.time)
         is_off = not self.session.controller.safety.is_driving  # on request; a wall may be in the way as well
         if monitor.broken:
             outcome, reason, time = UNSAFE, monitor.broken, monitor.broken_at
@@ -374,8 +375,14 @@ class Loop:
             outcome, reason = STOPPED, 'enable refused'
         elif is_off or self._is_gone or monitor.force or error <= self.plan.accuracy:
             outcome, reason = HELD, ''
+        elif cause:
+            outcome, reason = BEYOND, cause
+        elif not self.guard.is_sending:  # the controller ended with a torque of exactly 0
+            outcome, reason = STOPPED, 'no commands'
+        elif error <= monitor.bounds.following_error.max():
+            outcome, reason = STOPPED, 'the goal is missed'
         else:
-            outcome, reason = BEYOND, 'it does not reach its goal'
+            outcome, reason, time = UNSAFE, 'it neither reaches its goal nor stops', self.body.time
         return RunResult(
             self.conditions.seed,
             outcome,

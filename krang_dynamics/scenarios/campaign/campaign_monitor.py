@@ -131,8 +131,13 @@ class Monitor:
 
     def state(self, node: Node, now: float, clock: float, stamp: float, x: Array, effort: Array) -> None:
         """A joint state x = (q, v) is delivered to a node."""
-        if not is_finite(x) or stamp <= node.stamp or abs(clock - stamp) > self.bounds.timeout:
+        if not is_finite(x) or abs(clock - stamp) > self.bounds.timeout:
             return
+        if stamp <= node.stamp:
+            if node.stamp - clock <= self.bounds.timeout:
+                return  # a repeated or late message (P7)
+            if node.is_driving:
+                self.demand(now, 'P4: the clock was set back', node)
         node.stamp, node.arrival, node.effort = stamp, now, effort
         if not node.is_driving or not np.count_nonzero((x < self._low) | (x > self._high)):
             return

@@ -22,7 +22,7 @@ SINGLE = 0.6  # share of the runs with one disturbance; the others have several
 MOST = 4  # disturbances in one run
 FASTEST = 0.4  # of the velocity limits, in the motion of a run
 LEVER = 0.1  # shortest lever arm of a force [m]
-IMPACT = 3.0  # default bound of a contact force, relative to what the motors can press at home
+CONTACT = 280.0  # bound of a contact force, or what a motor can press: ISO/TS 15066, hand, transient [N]
 
 
 @dataclass(frozen=True)
@@ -160,7 +160,7 @@ def default_plan(robot: Robot) -> Plan:
         500.0 if is_passive else 250.0,
         9.0,
         0.1,
-        IMPACT * float(forces.max()),
+        max(CONTACT, float(forces.max())),
         vary,
     )
 

@@ -153,16 +153,16 @@ class Campaign:
                     f'{len(self.results)} runs of {plan.duration:g} s at {plan.rate:g} Hz: {outcomes}. '
                     f'Terms: {", ".join(plan.settings.terms)}.'
                 ),
+                '<h2>Worst runs</h2>',
+                html_table(
+                    ['seed', 'outcome', 'reason', 'speed [m/s]', 'force [N]', 'disturbances', 'again'], worst
+                ),
                 '<h2>By cause: runs with one disturbance</h2>',
                 html_table(self._cause_header(), self._cause_rows()),
                 image(self._heat_maps()),
                 image(self._curves()),
                 '<h2>Robustness: held runs by criterion [%]</h2>',
                 html_table(['criterion', 'held [%]'], [[k, f'{v:.1f}'] for k, v in self.scores().items()]),
-                '<h2>Worst runs</h2>',
-                html_table(
-                    ['seed', 'outcome', 'reason', 'speed [m/s]', 'force [N]', 'disturbances', 'again'], worst
-                ),
             ],
         )
 
@@ -184,22 +184,30 @@ class Campaign:
         kinds = (('held', (HELD,)), ('held or stopped safely', (HELD, STOPPED)))
         for axes, (title, outcomes) in zip(figure.subplots(1, 2, sharey=True), kinds, strict=True):
             shares = np.array([self._shares(row, outcomes) for row in causes])
-            axes.imshow(shares, aspect='auto', cmap='RdYlGn', vmin=0, vmax=1)
-            axes.set(title=title, xlabel='size, fifths of its range', xticks=range(BINS))
+            cells = axes.imshow(100 * shares, aspect='auto', cmap='RdYlGn', vmin=0, vmax=100)
+            axes.set(title=f'{title}; grey: no runs', xlabel='size [% of its range]', facecolor='#ddd')
+            axes.set_xticks(np.arange(BINS + 1) - 0.5, [f'{100 * k // BINS}' for k in range(BINS + 1)])
             axes.set_yticks(range(len(causes)), [row.name for row in causes])
+        figure.colorbar(cells, ax=figure.axes, label='runs [%]')
         return figure
 
     def _curves(self) -> Any:
-        causes = [row for row in self.causes() if self.plan.vary[row.name][0] < self.plan.vary[row.name][1]]
-        figure = new_figure(12, 1.8 * -(-len(causes) // 4))
-        for axes, row in zip(
-            figure.subplots(-(-len(causes) // 4), 4, squeeze=False).flat, causes, strict=False
-        ):
-            low, high = self.plan.vary[row.name]
+        vary = self.plan.vary
+        causes = [
+            row for row in self.causes() if vary[row.name][0] < vary[row.name][1] and self.alone(row.name)
+        ]
+        rows = max(1, -(-len(causes) // 4))
+        figure = new_figure(12, 1.8 * rows)
+        grid = figure.subplots(rows, 4, squeeze=False).ravel()
+        for axes in grid[len(causes) :]:
+            axes.set_axis_off()
+        for axes, row in zip(grid, causes, strict=False):
+            low, high = vary[row.name]
             largest = max(abs(low - row.nominal), abs(high - row.nominal))
             centres = largest * (np.arange(BINS) + 0.5) / BINS
             axes.plot(centres, 100 * self._shares(row, (HELD,)), 'o-')
-            axes.set(title=f'{row.name} [{row.unit or "1"}]', ylim=(-5, 105), ylabel='held [%]')
+            axes.set(title=f'{row.name} [{row.unit or "1"}]', ylabel='held [%]')
+            axes.set(xlim=(0, largest), ylim=(-5, 105))
         return figure
 
 

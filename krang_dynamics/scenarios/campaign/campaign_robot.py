@@ -18,7 +18,6 @@ from .campaign_plan import Conditions, any_pose
 
 STEP = 4e-3  # longest step of the plant, ...
 CONTACT_STEP = 2e-3  # ... and with a wall [s]
-LATEST = 0.01  # delay of states and commands together with which a stop is stable [s]
 EARLIEST = 1.0  # time of a fault or push [s]
 WATCHED = 3.5  # time left after it [s]
 
@@ -97,6 +96,7 @@ class DisturbedRobot:
         self._gain = np.ones(self.robot.nv)
         self._largest = np.full(self.robot.nv, inf)
         self._weak: int | None = None
+        self._is_too_weak = False  # whether the weak driver was weaker than Q
         self._driver_begin = 0.0 if 'wrong_sign' in values else self.begin
         if 'wrong_sign' in values:
             self._gain[joint] = -1.0
@@ -122,22 +122,20 @@ class DisturbedRobot:
     # -- what is beyond the control of any controller --------------------------------------------------
 
     def beyond(self, now: float) -> str:
-        """A cause that no controller can master, if it acts now or has acted."""
+        """A driver that turns the other way, is dead or was weaker than Q, or a joint without new states."""
         values = self.conditions.values
-        for name in ('wrong_sign', 'torque_noise'):  # from the beginning
-            if name in values:
-                return name
-        if values.get('delay', 0.0) + values.get('jitter', 0.0) + values.get('torque_lag', 0.0) > LATEST:
-            return 'delay'
+        if 'wrong_sign' in values:
+            return 'wrong_sign'
         if now < self.begin:
             return ''
-        for name in ('dead_driver', 'frozen_sensor', 'jump'):
-            if name in values:
-                return name
-        if self._weak is not None:
+        if 'dead_driver' in values:
+            return 'dead_driver'
+        if now < self.begin + values.get('frozen_sensor', 0.0):
+            return 'frozen_sensor'
+        if self._weak is not None and not self._is_too_weak:
             weight = abs(self.true.gravity_torque(self.plant.q)[self._weak])
-            return 'weak_driver' if self._largest[self._weak] < 1.2 * weight else ''
-        return ''
+            self._is_too_weak = bool(self._largest[self._weak] < weight)
+        return 'weak_driver' if self._is_too_weak else ''
 
     # -- motion ----------------------------------------------------------------------------------------
 

@@ -90,8 +90,8 @@ def dropping(original):
 
 
 def upside_down(original):
-    def stop_state(self):
-        state = original(self)
+    def stop_state(self, limits):
+        state = original(self, limits)
         state.gravity = -state.gravity
         return state
 
@@ -230,6 +230,20 @@ def test_a_defect_is_found(monkeypatch, name, changes, vary, request_name):
         if results[-1].outcome == UNSAFE:
             return
     pytest.fail(f'not found: {[(r.outcome, r.reason) for r in results]}')
+
+
+def test_states_of_a_clock_that_was_set_back_count():
+    robot = robot_named('planar_2r')
+    plan = load_plan(robot)
+    monitor = campaign_loop.Loop(robot, plan, plan.draw(0)).monitor
+    node, x, effort = monitor.controller, np.zeros(2 * robot.nv), np.zeros(robot.nv)
+    node.is_driving = True
+    monitor.state(node, 1.0, 11.0, 11.0, x, effort)
+    monitor.state(node, 1.004, 10.954, 10.954, x, effort)  # by 0.05 s: the stamp is old (P7)
+    assert (node.arrival, node.due) == (1.0, {})
+    monitor.state(node, 1.008, 9.008, 9.008, x, effort)  # by 2 s: the node must stop, with valid states (P4)
+    assert node.arrival == 1.008
+    assert list(node.due) == ['P4: the clock was set back']
 
 
 def test_the_monitor_shares_no_code_with_the_controller():
