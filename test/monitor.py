@@ -348,6 +348,8 @@ class Monitor:
         if outputs.mode not in DRIVING or self.mode not in DRIVING:
             self.goals, self.goals_known, self.rested = {}, True, None
             return
+        if inputs.targets:  # of hands, which move the joints from now on
+            self.goals, self.goals_known = {}, False
         if outputs.accepted:
             self.follow_trajectory(inputs.trajectory, now)
         if outputs.reference is None:
