@@ -291,11 +291,11 @@ class Lower(SupportingStop):
         self.finished = self._support == 0.0 and self._is_at_rest(elapsed, decay, state)
         if self.finished:
             return np.zeros_like(state.gravity)
-        self._wanted = state.within_effort(self._support * (state.gravity + self._load) + damping)
-        return self._wanted
+        self._wanted = self._support * (state.gravity + self._load) + damping
+        return state.within_effort(self._wanted)
 
     def _is_delivered(self, state: StopState) -> bool:
-        """Whether the motors have the torque of the stop: until then the torque before it moves the robot."""
+        """Whether the motors had the torque that the stop wanted, within their limits of effort and rate."""
         if self._wanted is None or state.applied is None:
             return False
         missing = state.driven * np.abs(self._wanted - state.applied)
