@@ -31,6 +31,9 @@ class Operated(FakeRobot):
 
     def honest(self):
         super().honest()
+        self.beat()
+
+    def beat(self):
         if self.holding:
             self.held = time.time()
             self.publish(Bool(data=True), 'deadman')
@@ -40,7 +43,9 @@ class Operated(FakeRobot):
 
 
 def stale_state(robot):
-    return robot.hushes() + STATE_TIMEOUT
+    last = robot.hushes()
+    robot.say = robot.beat  # the operator still holds the switch
+    return last + STATE_TIMEOUT
 
 
 def nan(robot):
