@@ -212,7 +212,7 @@ class Urdf:
                 half = self._half_size(shape)
                 xyz, rpy = self._pose(shape, 'shape')
                 found.append(CORNERS * half @ _rotation(*rpy).T + xyz)
-        return np.vstack(found)
+        return np.unique(np.vstack(found), axis=0)  # most links have the same shape twice
 
     def _half_size(self, shape: Element) -> Array:
         """Half the edges of the box around a shape [m]; UrdfError for one without a size of its own."""

@@ -268,7 +268,7 @@ class Lower(SupportingStop):
     def __init__(self, config: StopConfig, begin: float, torque: Array) -> None:
         super().__init__(config, begin, torque)
         self._load = np.zeros_like(torque)  # torque of an unknown load [N m]
-        self._wanted: Array | None = None  # torque of the last step [N m]
+        self._wanted: Array | None = None  # torque of the last step, before the effort limits [N m]
         self._smooth_v: Array | None = None  # mean velocities over SMOOTHING [rad/s]
         self._rest_v = np.zeros_like(torque)  # ... and over RESTING
         self._carried = np.zeros(len(torque), dtype=bool)
