@@ -1,0 +1,67 @@
+"""No shared memory of Fast DDS: a process that dies with one of its locks would block the guard."""
+
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import pytest
+from nodes.harness import Controller, Guard, Harness
+
+from krang_dynamics.nodes.ros.transport import avoid_shared_memory
+from krang_dynamics.robot.library import share
+
+FOLDER = share() / 'config' / 'fastdds'
+
+
+def changed(middleware='rmw_fastrtps_cpp', **environment):
+    """The environment afterwards."""
+    avoid_shared_memory(environment, middleware, FOLDER)
+    return environment
+
+
+def test_in_a_network_fast_dds_uses_udp():
+    assert changed() == {'FASTDDS_BUILTIN_TRANSPORTS': 'UDPv4'}
+
+
+def test_on_localhost_a_profile_replaces_the_setting_that_adds_shared_memory():
+    environment = changed(ROS_AUTOMATIC_DISCOVERY_RANGE='LOCALHOST')
+    assert environment['ROS_AUTOMATIC_DISCOVERY_RANGE'] == 'SYSTEM_DEFAULT'
+    profile = ET.parse(environment['FASTRTPS_DEFAULT_PROFILES_FILE'])
+    peers = profile.iterfind('.//{*}initialPeersList//{*}address')
+    assert [peer.text for peer in peers] == ['127.0.0.1']
+
+
+def test_a_child_process_gets_the_same():
+    of_parent = changed(ROS_AUTOMATIC_DISCOVERY_RANGE='LOCALHOST')
+    assert changed(**of_parent) == of_parent
+    assert changed(**{**of_parent, 'ROS_AUTOMATIC_DISCOVERY_RANGE': 'LOCALHOST'}) == of_parent
+
+
+@pytest.mark.parametrize(
+    'choice',
+    [
+        'FASTDDS_BUILTIN_TRANSPORTS',
+        'FASTRTPS_DEFAULT_PROFILES_FILE',
+        'FASTDDS_DEFAULT_PROFILES_FILE',
+        'ROS_STATIC_PEERS',
+    ],
+)
+def test_a_user_s_own_choice_stays(choice):
+    given = {choice: 'mine', 'ROS_AUTOMATIC_DISCOVERY_RANGE': 'LOCALHOST'}
+    assert changed(**given) == given
+
+
+def test_another_middleware_is_left_alone():
+    given = {'ROS_AUTOMATIC_DISCOVERY_RANGE': 'LOCALHOST'}
+    assert changed('rmw_cyclonedds_cpp', **given) == given
+
+
+@pytest.mark.processes
+def test_controller_and_guard_map_no_shared_memory():
+    with Harness() as harness:
+        controller, guard = Controller(harness, robot='planar_2r'), Guard(harness, robot='planar_2r')
+        controller.activate()
+        harness.until(lambda: guard.states.last, 'the guard')
+        for process in (controller, guard):
+            maps = Path(f'/proc/{process.popen.pid}/maps').read_text()
+            assert 'libfastrtps' in maps  # else another middleware runs, and this test says nothing
+            assert '/dev/shm/fastrtps' not in maps
