@@ -230,7 +230,8 @@ class JumpCheck:
         expected = 0.5 * (v + last[1]) * dt
         error = moved - expected
         kept = np.maximum(1.0 - dt / DRIFT_TIME, 0.0)
-        self._drift = np.where(known, kept * self._drift + error, 0.0)
+        # Over a longer gap the mean of two velocities says little; its error counts as a jump only.
+        self._drift = np.where(known & (kept > 0), kept * self._drift + error, 0.0)
         self._fastest = np.maximum(kept * self._fastest, np.abs(v))
         return self._problem(buffer, known, dt, moved, expected, np.abs(v - last[1]))
 

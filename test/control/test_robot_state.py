@@ -272,6 +272,15 @@ def test_p18_a_velocity_that_lags_behind_is_no_drift(lag):
     assert loop.fault is None
 
 
+def test_p18_a_long_gap_is_judged_by_its_own_length():
+    """A joint that turned back while no state arrived."""
+    loop = Harness(state_timeout=0.8)
+    loop.v = np.array([0.0, 0.5])
+    loop.start()
+    loop.step(dt=0.7)
+    assert loop.fault is None
+
+
 def test_p18_without_velocities_jumps_are_not_detected():
     loop = Harness(missing_velocity='zero').start()
     loop.q = loop.q + np.array([0.0, 0.1])
