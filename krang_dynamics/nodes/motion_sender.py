@@ -37,7 +37,7 @@ from .ros.process import init
 
 PAUSE = 0.002  # between two polls of the queues [s]
 ANSWER_TIMEOUT = 10.0  # for the acceptance of a motion [s]
-DISCOVERY = 3.5  # time for recorders to be found: Fast DDS repeats its announcements every 3 s [s]
+DISCOVERY = 1.0  # time for recorders to be found [s]
 SILENCE = 5.0  # timeout of the joint states, which ends the command [s]
 FLUSH = Duration(seconds=1.0)  # longest wait for an acknowledgement
 REMEDIES = {

@@ -255,6 +255,10 @@ class Process:
         last = self.states.last
         return json.loads(last.message.data) if last else {}
 
+    def modes_since(self, begin):
+        """All that it had since a time of time.time() [s]."""
+        return [json.loads(record.message.data)['mode'] for record in self.states.since(begin)]
+
     @property
     def mode(self):
         return self.state.get('mode')
@@ -353,15 +357,15 @@ class Controller(Process):
         return self.ask('enable', data=on)
 
     def drive(self):
-        """Enable it, and wait until it is past its ramp."""
-        answers = []
+        """Enable it, and wait until it was past its ramp, though this process may have paused."""
+        answers, begin = [], time.time()
 
         def enabled():
             answers.append(self.enable())
             return answers[-1].success
 
         self.harness.until(enabled, lambda: f'{self.path} to be enabled; it answers: {answers[-1].message}')
-        self.until_mode('active')
+        self.harness.until(lambda: 'active' in self.modes_since(begin), f'{self.path} to be active')
 
     def rest(self):
         """Disabled, without a fault; released, because a stop lasts until the robot is at rest."""

@@ -153,8 +153,9 @@ def stop(
             while late and late[0][0] <= time + k * period / parts + 1e-9:
                 held = late.pop(0)[1]
             plant.step(held, period / parts)
-            fastest = max(fastest, plant.speed())
-            later = max(later, plant.speed() if time > begin + BRAKED else 0.0)
+            speed = plant.speed()
+            fastest = max(fastest, speed)
+            later = max(later, speed if time > begin + BRAKED else 0.0)
     return Stop(first, fastest, later, None if ended is None else ended - begin)
 
 

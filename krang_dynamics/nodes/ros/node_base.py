@@ -17,7 +17,7 @@ from .ros_parameters import RosParameters
 
 WARNING_PERIOD = 1.0  # between two warnings of a kind about refused messages [s]
 MOST_KINDS = 50
-SIMULATED_STOP = 0.8  # longest stop of a simulated robot at the end of the process [s]
+SIMULATED_STOP = 0.3  # longest stop of a simulated robot at the end of the process [s]
 GIGA = 1_000_000_000
 
 

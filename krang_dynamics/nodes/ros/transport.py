@@ -7,20 +7,19 @@ of the processes that send to it, for a second. Over UDP its messages are droppe
 from collections.abc import MutableMapping
 from pathlib import Path
 
-RANGE, TRANSPORTS = 'ROS_AUTOMATIC_DISCOVERY_RANGE', 'FASTDDS_BUILTIN_TRANSPORTS'
-PROFILES = 'FASTRTPS_DEFAULT_PROFILES_FILE'
+RANGE, PROFILES = 'ROS_AUTOMATIC_DISCOVERY_RANGE', 'FASTRTPS_DEFAULT_PROFILES_FILE'
 # Who has set up the middleware by one of these keeps that set-up.
-CHOICES = (TRANSPORTS, PROFILES, 'FASTDDS_DEFAULT_PROFILES_FILE', 'ROS_STATIC_PEERS')
+CHOICES = (PROFILES, 'FASTDDS_DEFAULT_PROFILES_FILE', 'FASTDDS_BUILTIN_TRANSPORTS', 'ROS_STATIC_PEERS')
 
 
 def avoid_shared_memory(environment: MutableMapping[str, str], middleware: str, folder: Path) -> None:
     """Set the variables that Fast DDS reads when ROS starts; `folder` has its profiles."""
-    profile = str(folder / 'localhost.xml')
-    own = (None, '', profile)  # a parent process may have set the profile
+    localhost = str(folder / 'localhost.xml')
+    own = (None, '', localhost)  # a parent process may have set that profile
     if 'fastrtps' not in middleware or any(environment.get(name) not in own for name in CHOICES):
         return
-    if environment.get(RANGE) == 'LOCALHOST':  # rmw_fastrtps would add shared memory by itself
-        environment[RANGE] = 'SYSTEM_DEFAULT'
-        environment[PROFILES] = profile
+    if environment.get(RANGE) == 'LOCALHOST':
+        environment[RANGE] = 'SYSTEM_DEFAULT'  # rmw_fastrtps would add shared memory to the profile
+        environment[PROFILES] = localhost
     elif not environment.get(PROFILES):
-        environment[TRANSPORTS] = 'UDPv4'
+        environment[PROFILES] = str(folder / 'network.xml')

@@ -1,5 +1,8 @@
 """No shared memory of Fast DDS: a process that dies with one of its locks would block the guard."""
 
+import os
+import subprocess
+import sys
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
@@ -10,6 +13,7 @@ from krang_dynamics.nodes.ros.transport import avoid_shared_memory
 from krang_dynamics.robot.library import share
 
 FOLDER = share() / 'config' / 'fastdds'
+START = "import rclpy; rclpy.init(); rclpy.create_node('a'); print(open('/proc/self/maps').read())"
 
 
 def changed(middleware='rmw_fastrtps_cpp', **environment):
@@ -18,8 +22,10 @@ def changed(middleware='rmw_fastrtps_cpp', **environment):
     return environment
 
 
-def test_in_a_network_fast_dds_uses_udp():
-    assert changed() == {'FASTDDS_BUILTIN_TRANSPORTS': 'UDPv4'}
+def test_in_a_network_a_profile_replaces_the_default():
+    assert changed() == {'FASTRTPS_DEFAULT_PROFILES_FILE': str(FOLDER / 'network.xml')}
+    given = {'ROS_AUTOMATIC_DISCOVERY_RANGE': 'SUBNET'}
+    assert changed(**given)['ROS_AUTOMATIC_DISCOVERY_RANGE'] == 'SUBNET'
 
 
 def test_on_localhost_a_profile_replaces_the_setting_that_adds_shared_memory():
@@ -53,6 +59,21 @@ def test_a_user_s_own_choice_stays(choice):
 def test_another_middleware_is_left_alone():
     given = {'ROS_AUTOMATIC_DISCOVERY_RANGE': 'LOCALHOST'}
     assert changed('rmw_cyclonedds_cpp', **given) == given
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize('profile', sorted(FOLDER.glob('*.xml')), ids=lambda path: path.stem)
+def test_fast_dds_reads_the_profile(profile):
+    environment = {
+        **os.environ,
+        'FASTRTPS_DEFAULT_PROFILES_FILE': str(profile),
+        'ROS_AUTOMATIC_DISCOVERY_RANGE': 'OFF',  # it must not reach the network
+    }
+    words = [sys.executable, '-c', START]
+    maps = subprocess.run(words, env=environment, capture_output=True, text=True, check=True)
+    assert maps.stderr == ''  # where Fast DDS reports what it cannot read
+    assert 'libfastrtps' in maps.stdout
+    assert '/dev/shm/fastrtps' not in maps.stdout
 
 
 @pytest.mark.processes
