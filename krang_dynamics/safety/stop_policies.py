@@ -167,7 +167,8 @@ class StopPolicy(ABC):
 class SupportingStop(StopPolicy):
     """A stop that supports a share of gravity.
 
-    Without a valid state the last gravity torque decays over `blind_time`.
+    Without a valid state the last gravity torque decays over `blind_time`. If states return within `time`
+    after that, a robot that falls is braked again.
     """
 
     def __init__(self, config: StopConfig, begin: float, torque: Array) -> None:
@@ -184,12 +185,13 @@ class SupportingStop(StopPolicy):
 
     def torque(self, now: float, state: StopState | None) -> Array:
         elapsed, self._now = max(0.0, now - self._now), now
-        self._gap = max(now - self._state_at, self._gap * (1.0 - min(1.0, elapsed / MEMORY)))
+        self._gap *= 1.0 - min(1.0, elapsed / MEMORY)
+        if state is not None and self._blind == 0.0:  # a step without a state has no damping that could be late
+            self._gap = max(now - self._state_at, self._gap)
         if state is None:
             self._blind += elapsed
             self._support = max(0.0, self._support - elapsed / self.config.blind_time)
-            # If states return before that, a robot that still moves is braked again.
-            self.finished = self._blind >= self.config.blind_time and self._support == 0.0
+            self.finished = self._blind >= self.config.blind_time + self.config.time and self._support == 0.0
             return self._support * self._gravity
         self._filter(now, state)
         self._blind = 0.0

@@ -92,7 +92,7 @@ class Stop:
 
     first: float  # speed at its beginning [m/s]
     fastest: float  # until AFTER its end [m/s]
-    later: float  # the same from BRAKED on
+    later: float  # the same from `watch` on
     duration: float | None  # None: not at rest after LONGEST [s]
 
 
@@ -105,17 +105,19 @@ def stop(
     friction=False,
     delay=0.0,
     gaps=(),
+    gap=GAP,
     noise=0.0,
     body=None,
     set_back=NEVER,
     velocity=1.0,
+    watch=BRAKED,
 ):
     """Hold a robot, then stop it; states at `rate` [Hz], commands late by `delay` [s].
 
-    No state arrives for GAP after each of the times `gaps` [s]; `noise` [rad/s] is that of the velocities;
+    No state arrives for `gap` after each of the times `gaps` [s]; `noise` [rad/s] is that of the velocities;
     `body` is the robot that moves, where it is not the one that the controller knows; `set_back` has the
     time [s] at which the clock of all stamps is set back, and by how much [s]; velocities read `velocity`
-    times the true ones.
+    times the true ones; `later` counts from the time `watch` [s].
     """
     random = np.random.default_rng(1)
     settings = Settings(terms=('gravity',), ramp_time=0.0, limits_velocity=50.0, stop_policy='lower')
@@ -129,7 +131,7 @@ def stop(
         measured = velocity * plant.v + noise * random.normal(size=robot.nv)
         clock = time - (set_back[1] if time - begin > set_back[0] else 0.0)
         sample = JointSamples(robot.joint_names, plant.q, measured, effort, clock, time)
-        is_lost = any(0 < time - begin - gap < GAP for gap in gaps)
+        is_lost = any(0 < time - begin - start < gap for start in gaps)
         return controller.step(Inputs(time, clock, [] if is_lost else [sample], **requests))
 
     for _ in range(round(0.6 * rate)):  # at rest, until the rate of the states is known
@@ -155,7 +157,7 @@ def stop(
             plant.step(held, period / parts)
             speed = plant.speed()
             fastest = max(fastest, speed)
-            later = max(later, speed if time > begin + BRAKED else 0.0)
+            later = max(later, speed if time > begin + watch else 0.0)
     return Stop(first, fastest, later, None if ended is None else ended - begin)
 
 
@@ -222,6 +224,15 @@ def test_a_gap_in_the_states_does_not_end_a_stop():
     """While no state is valid there is no damping, so the robot gains some speed."""
     found = stop(robot_named('planar_2r'), np.array([1.3, 0.0]), np.zeros(2), rate=100, gaps=range(1, 30, 3))
     assert found.fastest <= 2 * FASTEST
+    assert found.duration is not None
+
+
+@pytest.mark.parametrize('gap', [0.5, 0.8])
+def test_an_arm_that_fell_without_states_is_caught_when_they_return(gap):
+    """Its torque has decayed; without states nothing else is safe."""
+    q = np.array([1.3, 0.0])
+    found = stop(robot_named('planar_2r'), q, np.zeros(2), rate=100, gaps=[2.0], gap=gap, watch=2.5 + gap)
+    assert found.later <= FASTEST
     assert found.duration is not None
 
 

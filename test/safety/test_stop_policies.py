@@ -135,8 +135,10 @@ def test_a_blind_stop_ends_at_zero(name, policy):
     times, torque = stop(loop, blind=True)
     assert loop.outputs.torque is None
     assert loop.outputs.fault.kind == 'state'
-    assert not torque[-1].any()
-    assert times[-1] - times[0] <= 1.0
+    is_zero = ~torque[1:].any(axis=1)
+    assert is_zero[times - times[0] > 1.0].all()
+    assert is_zero[-1]
+    assert times[-1] - times[0] <= 3.0  # states that return within two seconds are used
 
 
 def test_a_blind_stop_decays_the_last_gravity_torque_over_the_blind_time():
@@ -197,7 +199,7 @@ def test_a_stop_ends_though_one_of_two_publishers_with_other_clocks_died():
     for _ in range(200):
         loop.step([part(0, loop.clock + PERIOD), part(1, 0.0)], enable=True)
     assert loop.outputs.mode is Mode.ACTIVE
-    for _ in range(1000):
+    for _ in range(round(3.0 / PERIOD)):
         loop.step([part(1, 0.0)])
     assert loop.outputs.fault.kind == 'state'
     assert loop.outputs.torque is None
