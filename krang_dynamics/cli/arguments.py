@@ -3,7 +3,7 @@
 import argparse
 import sys
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..errors import KrangError
 from ..robot.library import load_robot
@@ -20,18 +20,6 @@ if TYPE_CHECKING:
 ROBOT = 'a shipped name, a robot file (YAML) or a URDF'
 BAG = 'a rosbag2 folder, or a .mcap or .db3 file'
 FORCE = 'overwrite existing files'
-
-
-def command_parser(commands: Any, name: str, purpose: str, *examples: str) -> argparse.ArgumentParser:
-    """The parser of a new command of argparse's subparsers."""
-    parser: argparse.ArgumentParser = commands.add_parser(
-        name,
-        help=purpose,
-        description=f'{purpose[0].upper()}{purpose[1:]}.',
-        epilog='\n'.join(f'example: {example}' for example in examples),
-        formatter_class=argparse.RawDescriptionHelpFormatter,  # an example stays on one line
-    )
-    return parser
 
 
 def add_engine(parser: argparse.ArgumentParser) -> None:

@@ -2,21 +2,19 @@
 
 import argparse
 from pathlib import Path
-from typing import Any
 
 from ..errors import KrangError
 from ..robot.library import load_robot
-from .arguments import FORCE, ROBOT, add_lock, command_parser, locked_joints
+from .arguments import FORCE, ROBOT, add_lock, locked_joints
+
+PURPOSE = "design a motion for identification, within the robot's limits"
+EXAMPLES = (
+    'krang excite krang --duration 60 --out motion.csv',
+    'krang excite krang --motions 3 --duration 20 --out motion.csv',
+)
 
 
-def add_parser(commands: Any) -> argparse.ArgumentParser:
-    parser = command_parser(
-        commands,
-        'excite',
-        "design a motion for identification, within the robot's limits",
-        'krang excite krang --duration 60 --out motion.csv',
-        'krang excite krang --motions 3 --duration 20 --out motion.csv',
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add('robot', help=ROBOT)
     add('--duration', type=float, default=30.0, metavar='S', help='duration of the motion; default 30')
@@ -43,7 +41,6 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
         help='write the motion as a table (.csv) or as a trajectory_msgs/JointTrajectory (.yaml)',
     )
     add('--force', action='store_true', help=FORCE)
-    return parser
 
 
 def run(options: argparse.Namespace) -> int:

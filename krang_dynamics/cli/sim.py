@@ -2,21 +2,19 @@
 
 import argparse
 import json
-from typing import Any
 
 from ..errors import KrangError
-from .arguments import ROBOT, add_engine, add_ros_arguments, command_parser, engine_of
+from .arguments import ROBOT, add_engine, add_ros_arguments, engine_of
 from .libraries import require_ros
 
+PURPOSE = 'run the simulated robot as a node, alone or with controller and guard'
+EXAMPLES = (
+    'krang sim krang --real-time --ros-args -p faults.lost:=0.1',
+    'krang sim ur5.urdf --control gravity,damping',
+)
 
-def add_parser(commands: Any) -> argparse.ArgumentParser:
-    parser = command_parser(
-        commands,
-        'sim',
-        'run the simulated robot as a node, alone or with controller and guard',
-        'krang sim krang --real-time --ros-args -p faults.lost:=0.1',
-        'krang sim ur5.urdf --control gravity,damping',
-    )
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('robot', help=ROBOT)
     add_engine(parser)
     parser.add_argument(
@@ -32,7 +30,6 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
     )
     parser.add_argument('--clock', action='store_true', help='publish simulated time on /clock')
     add_ros_arguments(parser)
-    return parser
 
 
 def run(options: argparse.Namespace) -> int:
