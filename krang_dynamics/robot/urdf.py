@@ -85,6 +85,9 @@ class Urdf:
             raise UrdfError(f'{path}: cannot be read: {error.strerror}') from error
         return cls(text, str(path))
 
+    def __reduce__(self) -> tuple[type['Urdf'], tuple[str | bytes, str]]:
+        return Urdf, (self.text, self.source)
+
     def leader(self, name: str) -> tuple[str, float, float]:
         """The joint that moves `name`, with q_name = multiplier * q_leader + offset."""
         multiplier, offset = 1.0, 0.0

@@ -11,8 +11,7 @@ import yaml
 
 from ...errors import ConfigError, KrangError
 from ...robot.library import robots
-from ..cluster import on_cluster
-from ..parallel import Progress
+from ..parallel import Progress, on_cluster
 from .bag_figures import BagTask, JointRow, read_bag, signature
 from .change_points import Change, find_change
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from ...text import number, table
 from .. import parallel
 from ..io.reader import Bag
 from ..validation.filtering import Filtering
-from ..validation.recording import Reading, Recording, Window
+from ..validation.recording import Reading, Recording
 from ..validation.validation import Validation, validate
 from ..validation.verdict import explained_effort
 from .bandwidth import suitable_cutoff
@@ -33,7 +34,7 @@ from .model_files import with_friction_and_motors, with_inertias
 from .parameter_fit import motor_gain, motor_gain_by_load, noise_levels
 from .plausible_bodies import body_bounds
 from .regressor import Regressor, Unknowns, link_parameters, random_motion
-from .window_equations import Estimate, Source, WeightedEquations, WeightedJob
+from .window_equations import Estimate, Item, Source, WeightedEquations, weighting
 
 WORSE = 1.1  # ratio of errors from which a model is worse on held-out data,
 NOTICEABLE = 0.02  # if the error grows by this share of the torque
@@ -312,12 +313,8 @@ def _source(
             f'{paths[0]}: no joint with effort moves; record a motion (krang excite), or identify masses '
             'from poses at rest with --static'
         )
-    urdf = (robot.urdf.text, robot.urdf.source)
     masks = (moves & used, measured & used, known & used)
-    source = Source(
-        tuple(map(Path, paths)), robot.config, urdf, reading, filtering, *masks, payloads=robot.payloads
-    )
-    return source, left_out
+    return Source(tuple(map(Path, paths)), robot, reading, filtering, *masks), left_out
 
 
 @dataclass(frozen=True)
@@ -325,7 +322,7 @@ class Loaded:
     """Recordings with a known load, and what it adds to the parameters of the links."""
 
     source: Source
-    items: list[tuple[int, Window]]
+    items: list[Item]
     load: Array
 
 
@@ -339,7 +336,7 @@ def _with_load(source: Source, robot: Robot, paths: Sequence[str | Path], loads:
 
 def fit(
     source: Source,
-    items: list[tuple[int, Window]],
+    items: list[Item],
     unknowns: Unknowns,
     locked: Mapping[str, float],
     find_gains: bool = False,
@@ -347,7 +344,7 @@ def fit(
     loaded: Loaded | None = None,
 ) -> Identification:
     """Delay, shape of friction, motor gains if requested, then physically consistent and base parameters."""
-    robot = source.robot()
+    robot = source.robot
     surveyed = survey_all(source, unknowns, items)
     first = Regressor(robot, unknowns, source.moving, source.measured, source.known)
     regressor, delay = choose_model(first, surveyed)
@@ -367,8 +364,8 @@ def fit(
         source = replace(source, reading=replace(source.reading, gains=gains.values))
     driven = regressor.measured[regressor.rows]
     theta, noises = noise_levels(regressor, factors, driven)
-    job = WeightedJob(source, regressor.unknowns, Estimate(theta, noises, delay))
-    results = parallel.run(job, items, 'fitting')
+    estimate = Estimate(theta, noises, delay)
+    results = parallel.run(partial(weighting, source, regressor.unknowns, estimate), items, 'fitting')
     weighted = next(results)
     for other in results:
         weighted.add(other)

@@ -1,22 +1,23 @@
 """Delay of the effort and shape of friction, chosen from a first pass over the recordings."""
 
+from functools import partial
+
 import numpy as np
 
 from ...errors import BagError
 from .. import parallel
-from ..validation.recording import Window
 from .delay import DELAYS, at_delay, estimate_delay
 from .friction_shape import choose_shape, shape_places
 from .least_squares import TriangularFactor
 from .parameter_fit import noise_levels
 from .regressor import Regressor, Unknowns
-from .window_equations import Source, Survey, SurveyJob, added
+from .window_equations import Item, Source, Survey, added, surveying
 
 
-def survey_all(source: Source, unknowns: Unknowns, items: list[tuple[int, Window]]) -> Survey:
+def survey_all(source: Source, unknowns: Unknowns, items: list[Item]) -> Survey:
     """The sum of the surveys of all windows."""
     surveyed: Survey = []
-    for result in parallel.run(SurveyJob(source, unknowns), items, 'reading'):
+    for result in parallel.run(partial(surveying, source, unknowns), items, 'reading'):
         surveyed = added(surveyed, result)
     if not surveyed or not sum(part.count for part in surveyed[0]):
         raise BagError(

@@ -1,6 +1,7 @@
 """`krang validate`: measured and predicted torque compared joint by joint, and a check of the recording."""
 
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from .recording import Reading, Recording
 from .recording_check import check_lines, unit_is_doubtful, unit_problems
 from .statistics import CorrelationSums, FitFigures
 from .verdict import verdict
-from .window_comparison import Error, PlotSeries, ValidationJob, WindowResult
+from .window_comparison import Error, PlotSeries, WindowComparison, WindowResult
 from .wrenches import wrench_topics
 
 POINTS = 3000  # of a curve in a report
@@ -141,9 +142,9 @@ def validate(
     recording = Recording(bag, robot, reading)
     _, problems = wrench_topics(bag, robot)
     windows = recording.windows(*share)
-    urdf, points = (robot.urdf.text, robot.urdf.source), POINTS // len(windows) + 1
-    job = ValidationJob(Path(path), robot.config, urdf, robot.payloads, reading, filtering, points)
-    results = parallel.run(job, windows, f'validating {Path(path).name}')
+    points = POINTS // len(windows) + 1
+    prepare = partial(WindowComparison, Path(path), robot, reading, filtering, points)
+    results = parallel.run(prepare, windows, f'validating {Path(path).name}')
     total = next(results)
     for result in results:
         total.add(result)

@@ -4,10 +4,8 @@ import pickle
 from collections.abc import Sequence
 from functools import lru_cache
 
-from ...bags.cluster import on_cluster
-from ...bags.parallel import Progress
+from ...bags.parallel import Progress, on_cluster
 from ...robot.model import Robot
-from ...robot.urdf import Urdf
 from .campaign_loop import RunResult, run_once
 from .campaign_plan import Plan
 
@@ -18,7 +16,7 @@ def run_campaign(
     robot: Robot, plan: Plan, seeds: Sequence[int], workers: int, scheduler: str | None = None
 ) -> list[RunResult]:
     """The results in the order of the seeds, whatever the number of workers."""
-    job = pickle.dumps((robot.config, robot.urdf.text, str(robot.urdf.source), robot.payloads, plan))
+    job = pickle.dumps((robot, plan))
     batches = [(job, tuple(seeds[i : i + BATCH])) for i in range(0, len(seeds), BATCH)]
     progress = Progress(f'campaign of {robot.name}', len(seeds))
     found: dict[int, RunResult] = {}
@@ -38,5 +36,5 @@ def run_batch(batch: tuple[bytes, Sequence[int]]) -> list[RunResult]:
 
 @lru_cache(maxsize=2)
 def _opened(job: bytes) -> tuple[Robot, Plan]:
-    config, text, source, payloads, plan = pickle.loads(job)
-    return Robot(config, Urdf(text, source), payloads), plan
+    robot, plan = pickle.loads(job)
+    return robot, plan
