@@ -154,7 +154,7 @@ def window_equations(
 ) -> Iterator[tuple[Array, Rows]]:
     """Of each run: times [s], and the equations of the samples that arrived in the window."""
     start, stop = window
-    margin = round(1e9 * max(2 * filtering.settling, 20 / recording.rate if recording.rate else 0.0))
+    margin = round(1e9 * filtering.margin(recording.rate))
     samples = recording.samples(start - margin, stop + margin)
     light = replace(filtering.light(recording.rate), spline=True)
     for motion in filtered_motions(samples, light):

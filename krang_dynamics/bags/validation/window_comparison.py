@@ -79,9 +79,7 @@ class WindowComparison:
         self._predictor = Predictor(robot)
         topics, _ = wrench_topics(recording.bag, robot)
         self._wrenches = WrenchComparison(recording.bag, robot, topics, filtering) if topics else None
-        shortest_run = 20 / recording.rate if recording.rate else 0.0
-        margin = max(2 * filtering.settling, shortest_run, WARM_UP if topics else 0.0)
-        self._margin = round(1e9 * margin)
+        self._margin = round(1e9 * max(filtering.margin(recording.rate), WARM_UP if topics else 0.0))
 
     def __call__(self, window: Window) -> WindowResult:
         """Compare start <= t < stop; the filter settles in a margin on both sides."""
