@@ -44,11 +44,10 @@ def run(options: argparse.Namespace) -> int:
         *(['rosbags'] if options.record else []),
     )
     from ..bags.io.files import make_way, refuse_existing, write
-    from ..scenarios.campaign.campaign_again import run_again
     from ..scenarios.campaign.campaign_monitor import UNSAFE
     from ..scenarios.campaign.campaign_plan import load_plan
     from ..scenarios.campaign.campaign_report import Campaign
-    from ..scenarios.campaign.campaign_run import run_campaign
+    from ..scenarios.campaign.campaign_run import run_again, run_campaign
 
     workers = os.cpu_count() or 1 if options.workers is None else options.workers
     if options.runs < 1 or options.seed < 0 or (options.again or 0) < 0 or workers < 1:
