@@ -19,7 +19,6 @@ from ..validation.filtering import Filtering
 from ..validation.recording import Reading, Recording
 from ..validation.validation import Validation, validate
 from ..validation.verdict import explained_effort
-from .bandwidth import suitable_cutoff
 from .consistent_fit import fit_consistent, is_consistent
 from .least_squares import (
     BaseFit,
@@ -29,7 +28,7 @@ from .least_squares import (
     fit_base,
     without_nuisance,
 )
-from .model_choice import choose_model, chosen_factors, survey_all
+from .model_choice import choose_model, chosen_factors, suitable_cutoff, survey_all
 from .model_files import with_friction_and_motors, with_inertias
 from .parameter_fit import motor_gain, motor_gain_by_load, noise_levels
 from .plausible_bodies import body_bounds
