@@ -17,8 +17,8 @@ from .. import parallel
 from ..io.reader import Bag
 from ..validation.filtering import Filtering
 from ..validation.recording import Reading, Recording
+from ..validation.residual import explained_effort
 from ..validation.validation import Validation, validate
-from ..validation.verdict import explained_effort
 from .consistent_fit import fit_consistent, is_consistent
 from .least_squares import (
     BaseFit,

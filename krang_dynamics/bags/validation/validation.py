@@ -14,12 +14,11 @@ from ...text import number, table
 from .. import parallel
 from ..io.reader import Bag
 from .filtering import Filtering
-from .load_hint import load_hint, residual_hints
 from .prediction import LEVELS
 from .recording import Reading, Recording
 from .recording_check import check_lines, unit_is_doubtful, unit_problems
+from .residual import load_hint, residual_hints, verdict
 from .statistics import CorrelationSums, FitFigures
-from .verdict import verdict
 from .window_comparison import Error, PlotSeries, WindowComparison, WindowResult
 from .wrenches import wrench_topics
 
@@ -79,7 +78,7 @@ class Validation:
             '',
             'RMSE of measured - predicted torque by level [N m]; other figures of the full model',
         ]
-        lines += [f'  {line}' for line in self.table()]
+        lines += [f'  {line}' for line in table(*self.figures())]
         lines += ['', 'Largest errors of the full model [s: N m]']
         for name, errors in self.worst.items():
             lines.append(f'  {name}: ' + ', '.join(f'{t:.2f}: {number(e, 3)}' for t, e in errors))
@@ -89,10 +88,6 @@ class Validation:
         if self.hints:
             lines += ['', *(f'! {hint}' for hint in self.hints)]
         return '\n'.join(lines)
-
-    def table(self) -> list[str]:
-        """One line per joint."""
-        return table(*self.figures())
 
     def figures(self) -> tuple[list[str], list[list[str]]]:
         """Header and rows: RMSE of each level, then correlation, r2 and bias of the whole model."""
