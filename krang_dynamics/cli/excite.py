@@ -46,6 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     from ..bags.identification.excitation import Design, excite_several, friction_passes
     from ..bags.io.files import refuse_existing, write
+    from ..bags.io.motion_file import motion_text
 
     if options.out and Path(options.out).suffix not in ('.csv', '.yaml', '.yml'):
         raise KrangError(f'{options.out}: the name must end in .csv or .yaml')
@@ -65,5 +66,5 @@ def run(options: argparse.Namespace) -> int:
     print('\n\n'.join(result.text() for result in results))
     for out, result in zip(outs, results, strict=True):
         if out:
-            write(out, result.csv() if out.endswith('.csv') else result.message())
+            write(out, motion_text(result.trajectory(), Path(out).suffix))
     return 0

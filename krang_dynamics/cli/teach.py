@@ -28,7 +28,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     require_ros()
     from ..bags.io.files import refuse_existing, write
-    from ..bags.io.taught_motion import motion_table, taught_motion, taught_poses
+    from ..bags.io.motion_file import motion_text
+    from ..bags.io.taught_motion import taught_motion, taught_poses
     from ..nodes.controller_client import connected
 
     if Path(options.file).suffix != '.csv':
@@ -41,7 +42,7 @@ def run(options: argparse.Namespace) -> int:
         else:
             motion = taught_motion(*_motion(controller, options.duration))
     print(f'{len(motion.times)} points, {motion.times[-1] - motion.times[0]:.1f} s')
-    write(options.file, motion_table(motion))
+    write(options.file, motion_text(motion, '.csv'))
     return 0
 
 

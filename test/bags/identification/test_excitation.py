@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-import yaml
 
 import krang_dynamics as kd
 from krang_dynamics.bags.identification.excitation import Design, excite, excite_several, friction_passes
@@ -80,17 +79,6 @@ def test_passes_for_friction_have_constant_speeds_within_limits():
         np.testing.assert_allclose(speeds[1:] / speeds[:-1], 2.0, rtol=1e-3)
         np.testing.assert_allclose(np.unique(np.round(-even[even < -1e-9], 6)), speeds)
         assert len(even) > 0.5 * len(motion.t)
-
-
-def test_the_motion_is_written_as_a_table_and_as_a_message(arm):
-    table = np.loadtxt(arm.csv().splitlines(), delimiter=',', skiprows=1)
-    np.testing.assert_allclose(table[:, 0], arm.t, atol=1e-8)
-    np.testing.assert_allclose(table[:, 1:7], arm.q, atol=1e-7)
-    message = yaml.load(arm.message(), getattr(yaml, 'CSafeLoader', yaml.SafeLoader))
-    assert message['joint_names'] == list(arm.robot.joint_names)
-    point = message['points'][75]
-    assert point['time_from_start'] == {'sec': 1, 'nanosec': 500_000_000}
-    np.testing.assert_allclose(point['velocities'], arm.v[75], atol=1e-8)
 
 
 def test_impossible_requests_are_refused():
