@@ -13,7 +13,6 @@ from ..simulation import ENGINES, choose_engine
 from .libraries import require_libraries
 
 if TYPE_CHECKING:
-    from ..bags.validation.filtering import Filtering
     from ..bags.validation.recording import Reading
     from ..robot.payload import Payload
 
@@ -128,13 +127,6 @@ def reading(options: argparse.Namespace) -> 'Reading':
 
     locked = locked_joints(options.lock)
     return Reading(options.topic, tuple(options.map), locked, options.effort, options.lock_rest)
-
-
-def filtering(cutoff: float | None, options: argparse.Namespace) -> 'Filtering':
-    """How a recording is filtered, with a low pass at `cutoff` [Hz]."""
-    from ..bags.validation.filtering import Filtering
-
-    return Filtering(cutoff, options.acceleration)
 
 
 def locked_joints(entries: Iterable[str]) -> dict[str, float]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from ..errors import KrangError
 from ..robot.model import Robot
-from .arguments import add_recording, filtering, payload, reading, recorded_robot
+from .arguments import add_recording, payload, reading, recorded_robot
 from .libraries import require_libraries
 
 PURPOSE = 'identify link, rotor and friction parameters, and test them on held-out recordings'
@@ -69,6 +69,7 @@ def run(options: argparse.Namespace) -> int:
     from ..bags.identification.identification import identify
     from ..bags.identification.regressor import Unknowns
     from ..bags.io.files import refuse_existing, write
+    from ..bags.validation.filtering import Filtering
 
     refuse_existing((options.out, options.urdf, options.html, options.json), options.force)
     loads = [payload(entry) for entry in options.payload] if options.loaded else []
@@ -85,12 +86,14 @@ def run(options: argparse.Namespace) -> int:
         return _static(options, robot)
     if options.balanced or options.offset or options.find_gravity:
         raise KrangError('--balanced, --offset and --find-gravity are for poses at rest; add --static')
-    cutoff = options.cutoff
+    filtering = None  # that suits the motion
+    if options.cutoff is not None:
+        filtering = Filtering(options.cutoff or None, options.acceleration)
     result = identify(
         options.bags,
         robot,
         reading(options),
-        None if cutoff is None else filtering(cutoff or None, options),
+        filtering,
         Unknowns(options.sign or robot.friction.sign or 'smooth', options.asymmetric),
         options.held_out,
         options.share,

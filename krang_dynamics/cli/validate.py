@@ -6,7 +6,6 @@ import json
 from .arguments import (
     BAG,
     add_recording,
-    filtering,
     reading,
     recorded_robot,
 )
@@ -41,12 +40,13 @@ def run(options: argparse.Namespace) -> int:
     """Exit status 1 if a bound is violated."""
     require_libraries('rosbags')
     from ..bags.io.files import refuse_existing, write
+    from ..bags.validation.filtering import Filtering
     from ..bags.validation.html_report import validation_html
     from ..bags.validation.validation import validate
 
     refuse_existing((options.html, options.json), options.force)
     robot = recorded_robot(options)
-    result = validate(options.bag, robot, reading(options), filtering(options.cutoff, options))
+    result = validate(options.bag, robot, reading(options), Filtering(options.cutoff, options.acceleration))
     print(result.text())
     write(options.json, json.dumps(result.as_json(), indent=2))
     if options.html:

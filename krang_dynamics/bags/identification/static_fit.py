@@ -14,10 +14,7 @@ from ...text import number, table
 from .model_files import with_inertias
 
 TRUST = 0.3  # relative standard deviation of a mass, and of a centre of mass relative to its body's size
-TOTAL, HEIGHT = (
-    0.005,
-    0.005,
-)  # relative standard deviations of total mass and height, unless torque shows them
+TOTAL, HEIGHT = 0.005, 0.005  # relative standard deviations of total mass and height, if no torque shows them
 OFFSET = np.radians(3.0)  # standard deviation of an unknown offset of a joint angle, and of gravity [rad]
 BALANCED = 0.002  # error of a pose that balances by hand or by a controller [rad]
 NOISE, LEAST_NOISE = 0.02, 1e-4  # of a measured torque, at first and at least [effort limits]
