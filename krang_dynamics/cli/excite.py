@@ -44,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from ..bags.identification.excitation import Design, excite_several, friction_passes
+    from ..bags.identification.excitation import Design, excite, friction_passes
     from ..bags.io.files import refuse_existing, write
     from ..bags.io.motion_file import motion_text
 
@@ -62,7 +62,7 @@ def run(options: argparse.Namespace) -> int:
     if options.friction:
         results = [friction_passes(robot, design, locked)]
     else:
-        results = excite_several(robot, options.motions, design, locked)
+        results = excite(robot, design, locked, options.motions)
     print('\n\n'.join(result.text() for result in results))
     for out, result in zip(outs, results, strict=True):
         if out:

@@ -3,12 +3,7 @@
 import argparse
 import json
 
-from .arguments import (
-    BAG,
-    add_recording,
-    reading,
-    recorded_robot,
-)
+from .arguments import BAG, add_recording, reading, recorded_robot
 from .libraries import require_libraries
 
 PURPOSE = 'compare predicted with measured torque of a recording, joint by joint'

@@ -113,28 +113,20 @@ class Excitation:
         return JointTrajectory(self.moved, self.t, self.q[:, columns], self.v[:, columns], self.a[:, columns])
 
 
-def excite(
-    robot: Robot, design: Design | None = None, locked: Mapping[str, float] | None = None
-) -> Excitation:
-    """Search for coefficients of least condition number; deterministic."""
-    return excite_several(robot, 1, design, locked)[0]
+def excite(robot: Robot, design: Design, locked: Mapping[str, float], count: int = 1) -> list[Excitation]:
+    """Motions that are well conditioned together; the condition number of each is that of all up to it.
 
-
-def excite_several(
-    robot: Robot, count: int, design: Design | None = None, locked: Mapping[str, float] | None = None
-) -> list[Excitation]:
-    """Motions that are well conditioned together; the condition number of each is that of all up to it."""
+    Each search for coefficients of least condition number is deterministic.
+    """
     if count < 1:
         raise InputError(f'--motions is {count}; it must be 1 or more')
-    search = _Search(_movable(robot, locked or {}), design or Design(), locked or {})
+    search = _Search(_movable(robot, locked), design, locked)
     return [search.run(number) for number in range(count)]
 
 
-def friction_passes(
-    robot: Robot, design: Design | None = None, locked: Mapping[str, float] | None = None
-) -> Excitation:
+def friction_passes(robot: Robot, design: Design, locked: Mapping[str, float]) -> Excitation:
     """Passes at constant speeds, forward and back, each half as fast as the one before."""
-    return _Passes(_movable(robot, locked or {}), design or Design(), locked or {}).run()
+    return _Passes(_movable(robot, locked), design, locked).run()
 
 
 def _movable(robot: Robot, locked: Mapping[str, float]) -> Robot:

@@ -3,12 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from math import pi
-from pathlib import Path
 from typing import Any
 from zlib import crc32
 
 import numpy as np
-import yaml
 
 from ...arrays import Array
 from ...control.drivers import drivers_of
@@ -16,6 +14,7 @@ from ...control.guard import GuardSettings
 from ...control.settings import Settings
 from ...errors import ConfigError, KrangError, suggestion
 from ...robot.model import Robot
+from ...robot.schema import load_yaml
 from ...simulation.simulated_robot import default_terms
 
 SINGLE = 0.6  # share of the runs with one disturbance; the others have several
@@ -193,10 +192,7 @@ def any_pose(robot: Robot, dice: np.random.Generator) -> Array:
 
 
 def _read(path: str) -> dict[str, Any]:
-    try:
-        data = yaml.safe_load(Path(path).read_text(encoding='utf-8'))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise ConfigError(f'{path}: cannot be read as YAML: {error}') from None
+    data = load_yaml(path)
     if not isinstance(data, dict):
         raise ConfigError(f'{path}: it must have entries: {", ".join(KEYS)}')
     return data

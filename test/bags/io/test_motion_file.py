@@ -11,7 +11,8 @@ from krang_dynamics.errors import InputError
 
 @pytest.fixture(scope='module')
 def excitation():
-    return excite(kd.load_robot('planar_2r'), Design(duration=4.0, frequency=0.3, harmonics=2, tries=2))
+    design = Design(duration=4.0, frequency=0.3, harmonics=2, tries=2)
+    return excite(kd.load_robot('planar_2r'), design, {})[0]
 
 
 @pytest.mark.parametrize('suffix', ['csv', 'yaml'])
