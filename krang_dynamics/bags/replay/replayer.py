@@ -26,7 +26,7 @@ from .replay_result import Comparison, Replayed, ReplayWriter
 WATCHDOG = round(1e9 * PERIOD)  # longest time between two steps [ns]
 LONGEST_GAP = 60_000_000_000  # longest gap through which the watchdog steps while nothing is sent [ns]
 STOP_REQUESTS = ('release', 'lower', 'fade')  # events of ~/state
-SETTLING = 1_000_000_000  # after taking over from a controller in flight nothing is compared [ns]
+SETTLING = 1_000_000_000  # after taking over from an active controller nothing is compared [ns]
 MOST_WAITING = 1000  # messages that wait for the step that used them
 SAME_TRAJECTORY = 1_000_000_000  # largest difference of its reception at controller and recorder [ns]
 CLOCK = '/clock'
@@ -402,7 +402,7 @@ class Replayer:
             self._step(self._stepped_at + WATCHDOG, self._stepped_at + WATCHDOG)
 
     def _enable_when_due(self, now: int) -> None:
-        """Enable if no labelled step does: at `enable_at`, or to take over from a controller in flight."""
+        """Enable if no labelled step does: at `enable_at`, or to take over from an active controller."""
         is_due = self._enable_at is not None and self._arrival >= self._enable_at
         if is_due or ((self._must_take_over or self._must_enable) and not self._labels):
             self._step(now, now, enable=True)

@@ -92,9 +92,9 @@ class Recording:
         moves = np.array([name not in self.locked for name in robot.joint_names])
         driven = np.array([robot.config.joints[name].driven for name in robot.joint_names])
         self.silent = self._without_effort(states, moves & driven)
-        speaks = np.array([name not in self.silent for name in robot.joint_names])
-        self.moving, self.measured = moves, moves & driven & speaks
-        self.known = moves & (speaks | ~driven)
+        has_effort = np.array([name not in self.silent for name in robot.joint_names])
+        self.moving, self.measured = moves, moves & driven & has_effort
+        self.known = moves & (has_effort | ~driven)
 
     def windows(self, start: float = 0.0, stop: float = 1.0) -> list[Window]:
         """The recording split into windows; `start` and `stop` are shares of its samples."""
