@@ -1,4 +1,4 @@
-"""Parameters, noise and gains from exact equations with known noise."""
+"""Noise and gains from exact equations with known noise."""
 
 import numpy as np
 import pytest
