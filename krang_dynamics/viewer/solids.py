@@ -32,12 +32,14 @@ def solids(robot: Robot) -> tuple[list[Solid], list[str]]:
     for link in robot.urdf.links.values():
         for shape in link.visuals:
             try:
-                parts = _parts(shape, robot.urdf)
+                parts = [
+                    (mesh, shape.colour or _own_colour(mesh) or PLAIN) for mesh in _parts(shape, robot.urdf)
+                ]
             except Exception as error:  # of any kind: mesh files may contain anything
                 problems.append(f'{link.name}: {error}')
                 continue
-            for mesh in parts:
-                r, g, b = (round(255 * x) for x in shape.colour or _own_colour(mesh) or PLAIN)
+            for mesh, colour in parts:
+                r, g, b = (round(255 * x) for x in colour)
                 vertices = shape.placed(np.asarray(mesh.vertices))
                 found.append(Solid(link.name, vertices, np.asarray(mesh.faces), (r, g, b)))
     return found or list(_sticks(robot)), problems
