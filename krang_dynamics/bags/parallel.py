@@ -1,14 +1,15 @@
-"""Work on windows of recordings, in several processes if there are many."""
+"""Work in several processes: windows of recordings in their order, or independent tasks on Dask."""
 
 import os
 import sys
 import time
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from multiprocessing import get_context
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
+
+from ..errors import KrangError
 
 Item = TypeVar('Item')
 Result = TypeVar('Result')
@@ -16,23 +17,21 @@ Result = TypeVar('Result')
 FEW = 3  # windows; so few are done before a second process has started
 QUIET = 2.0  # work that is shorter shows no progress in a log [s]
 LOG_PERIOD, TERMINAL_PERIOD = 5.0, 0.2  # between two lines of progress [s]
+CONNECT = 10.0  # longest time to reach a scheduler [s]
 THREADS = ('OMP_NUM_THREADS', 'OPENBLAS_NUM_THREADS', 'MKL_NUM_THREADS')
 
 
-class ParallelJob(ABC, Generic[Item, Result]):
-    """The inputs of a worker process, small enough to be pickled."""
+def run(
+    prepare: Callable[[], Callable[[Item], Result]], items: Sequence[Item], what: str
+) -> Iterator[Result]:
+    """The results in the order of the items, for any number of processes; progress goes to stderr.
 
-    @abstractmethod
-    def open(self) -> Callable[[Item], Result]:
-        """Open files and models once per process; returns the function that processes one item."""
-
-
-def run(job: ParallelJob[Item, Result], items: Sequence[Item], what: str) -> Iterator[Result]:
-    """The results in the order of the items, for any number of processes; progress goes to stderr."""
+    Each process calls `prepare` once, which opens files and models; it must be small when pickled.
+    """
     progress = Progress(what, len(items))
     workers = min(os.cpu_count() or 1, len(items))
     if len(items) <= FEW or workers == 1:
-        work = job.open()
+        work = prepare()
         for item in items:
             yield work(item)
             progress.step()
@@ -40,12 +39,50 @@ def run(job: ParallelJob[Item, Result], items: Sequence[Item], what: str) -> Ite
         # 'spawn', because a fork copies the locks of threads but not the threads.
         with (
             one_thread_each(),
-            ProcessPoolExecutor(workers, get_context('spawn'), _open, (job,)) as executor,
+            ProcessPoolExecutor(workers, get_context('spawn'), _open, (prepare,)) as executor,
         ):
             for result in executor.map(_work, items):
                 yield result
                 progress.step()
     progress.end()
+
+
+def on_cluster(
+    function: Callable[[Any], Any], items: Sequence[Any], workers: int, scheduler: str | None = None
+) -> Iterator[Any]:
+    """Results in the order in which they are ready. Dask repeats the tasks of a worker that dies."""
+    with _client(min(workers, len(items)), scheduler) as client:
+        from distributed import as_completed
+
+        futures = client.map(function, items, pure=False)
+        for future in as_completed(futures):
+            yield future.result()
+            future.release()
+
+
+@contextmanager
+def _client(workers: int, scheduler: str | None) -> Iterator[Any]:
+    """A client of the scheduler at an address, or of worker processes that end with it."""
+    import dask
+    from distributed import Client, LocalCluster
+
+    if scheduler is not None:
+        try:
+            client = Client(scheduler, timeout=CONNECT)
+        except (OSError, ValueError) as error:
+            raise KrangError(f'--scheduler {scheduler}: no scheduler answers there: {error}') from None
+        with client:
+            yield client
+        return
+    with (
+        one_thread_each(),
+        dask.config.set({'distributed.worker.daemon': False}),  # long recordings use processes of their own
+        LocalCluster(
+            n_workers=workers, threads_per_worker=1, processes=True, dashboard_address=':0', silence_logs=50
+        ) as cluster,
+        Client(cluster) as client,
+    ):
+        yield client
 
 
 class Progress:
@@ -98,9 +135,9 @@ def one_thread_each() -> Iterator[None]:
 _opened: Callable[[Any], Any] | None = None
 
 
-def _open(job: ParallelJob[Any, Any]) -> None:
+def _open(prepare: Callable[[], Callable[[Any], Any]]) -> None:
     global _opened
-    _opened = job.open()
+    _opened = prepare()
 
 
 def _work(item: Any) -> Any:

@@ -3,7 +3,7 @@
 import argparse
 import sys
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..errors import KrangError
 from ..robot.library import load_robot
@@ -13,25 +13,12 @@ from ..simulation import ENGINES, choose_engine
 from .libraries import require_libraries
 
 if TYPE_CHECKING:
-    from ..bags.validation.filtering import Filtering
     from ..bags.validation.recording import Reading
     from ..robot.payload import Payload
 
 ROBOT = 'a shipped name, a robot file (YAML) or a URDF'
 BAG = 'a rosbag2 folder, or a .mcap or .db3 file'
 FORCE = 'overwrite existing files'
-
-
-def command_parser(commands: Any, name: str, purpose: str, *examples: str) -> argparse.ArgumentParser:
-    """The parser of a new command of argparse's subparsers."""
-    parser: argparse.ArgumentParser = commands.add_parser(
-        name,
-        help=purpose,
-        description=f'{purpose[0].upper()}{purpose[1:]}.',
-        epilog='\n'.join(f'example: {example}' for example in examples),
-        formatter_class=argparse.RawDescriptionHelpFormatter,  # an example stays on one line
-    )
-    return parser
 
 
 def add_engine(parser: argparse.ArgumentParser) -> None:
@@ -140,13 +127,6 @@ def reading(options: argparse.Namespace) -> 'Reading':
 
     locked = locked_joints(options.lock)
     return Reading(options.topic, tuple(options.map), locked, options.effort, options.lock_rest)
-
-
-def filtering(cutoff: float | None, options: argparse.Namespace) -> 'Filtering':
-    """How a recording is filtered, with a low pass at `cutoff` [Hz]."""
-    from ..bags.validation.filtering import Filtering
-
-    return Filtering(cutoff, options.acceleration)
 
 
 def locked_joints(entries: Iterable[str]) -> dict[str, float]:

@@ -15,25 +15,18 @@ from typing import Any
 from ..errors import KrangError, UnknownNameError
 from ..robot.library import share
 from ..text import number, table
-from .arguments import command_parser
 
 WORSE = 1.25  # a ratio above this multiple of the recorded one is a regression
+PURPOSE = 'run benchmarks; compare only figures of the same run'
+EXAMPLES = ('krang bench model', 'krang bench figures --json figures.json')
 
 
-def add_parser(commands: Any) -> argparse.ArgumentParser:
-    parser = command_parser(
-        commands,
-        'bench',
-        'run benchmarks; compare only figures of the same run',
-        'krang bench model',
-        'krang bench figures --json figures.json',
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add('name', nargs='*', default=['figures'], help=f'default: figures, all goals; or {", ".join(names())}')
     add('--json', metavar='FILE', help='write the figures as JSON')
     add('--plot', metavar='FILE', help='write a plot, of benchmarks that have one')
     add('--compare', metavar='FILE', help='compare with recorded JSON; exit status 1 if a ratio is worse')
-    return parser
 
 
 def run(options: argparse.Namespace) -> int:

@@ -3,23 +3,21 @@
 import argparse
 import json
 import os
-from typing import Any
 
 from ..errors import KrangError
 from ..robot.library import load_robot
-from .arguments import FORCE, ROBOT, command_parser
+from .arguments import FORCE, ROBOT
 from .libraries import require_libraries
 
+PURPOSE = 'simulate many disturbed runs of controller and guard, and judge them by an independent monitor'
+EXAMPLES = (
+    'krang campaign krang --runs 1000 --html krang.html --min-held 0.6',
+    'krang campaign my_robot.urdf --plan plan.yaml --scheduler tcp://node1:8786',
+    'krang campaign krang --again 17 --picture run_17.png --record run_17',
+)
 
-def add_parser(commands: Any) -> argparse.ArgumentParser:
-    parser = command_parser(
-        commands,
-        'campaign',
-        'simulate many disturbed runs of controller and guard, and judge them by an independent monitor',
-        'krang campaign krang --runs 1000 --html krang.html --min-held 0.6',
-        'krang campaign my_robot.urdf --plan plan.yaml --scheduler tcp://node1:8786',
-        'krang campaign krang --again 17 --picture run_17.png --record run_17',
-    )
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add('robot', help=ROBOT)
     add('--plan', metavar='FILE', help='YAML with terms, settings, and what is varied; default: everything')
@@ -35,7 +33,6 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
     add('--picture', metavar='FILE', help='with --again: plot as PNG')
     add('--record', metavar='BAG', help='with --again: write states, torques and reference to a bag')
     add('--force', action='store_true', help=FORCE)
-    return parser
 
 
 def run(options: argparse.Namespace) -> int:
@@ -47,11 +44,10 @@ def run(options: argparse.Namespace) -> int:
         *(['rosbags'] if options.record else []),
     )
     from ..bags.io.files import make_way, refuse_existing, write
-    from ..scenarios.campaign.campaign_again import run_again
     from ..scenarios.campaign.campaign_monitor import UNSAFE
     from ..scenarios.campaign.campaign_plan import load_plan
     from ..scenarios.campaign.campaign_report import Campaign
-    from ..scenarios.campaign.campaign_run import run_campaign
+    from ..scenarios.campaign.campaign_run import run_again, run_campaign
 
     workers = os.cpu_count() or 1 if options.workers is None else options.workers
     if options.runs < 1 or options.seed < 0 or (options.again or 0) < 0 or workers < 1:

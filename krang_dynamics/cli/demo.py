@@ -6,10 +6,9 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 from ..errors import KrangError
-from .arguments import FORCE, ROBOT, add_engine, command_parser, engine_of
+from .arguments import FORCE, ROBOT, add_engine, engine_of
 from .libraries import require_libraries, require_ros
 
 # `krang view`, which the kernel ends together with its parent.
@@ -17,16 +16,11 @@ PAGE = (
     'import sys; from krang_dynamics.scenarios.processes import end_with_parent; '
     'end_with_parent(int(sys.argv.pop(1))); from krang_dynamics.cli.main import command; command()'
 )
+PURPOSE = 'run a scripted demonstration: simulator, controller and guard on real ROS 2 topics'
+EXAMPLES = ('krang demo krang --animate krang.gif', 'krang demo ur5.urdf')
 
 
-def add_parser(commands: Any) -> argparse.ArgumentParser:
-    parser = command_parser(
-        commands,
-        'demo',
-        'run a scripted demonstration: simulator, controller and guard on real ROS 2 topics',
-        'krang demo krang --animate krang.gif',
-        'krang demo ur5.urdf',
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add('robot', help=ROBOT)
     add_engine(parser)
@@ -36,7 +30,6 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
     add('--record', metavar='BAG', help='write all topics to a bag, for krang replay, validate and identify')
     add('--view', action='store_true', help='show the robot on a web page, whose address is printed')
     add('--force', action='store_true', help=FORCE)
-    return parser
 
 
 def run(options: argparse.Namespace) -> int:

@@ -3,25 +3,21 @@
 import argparse
 import sys
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..robot.library import load_robot
 from ..text import table
-from .arguments import FORCE, ROBOT, command_parser
+from .arguments import FORCE, ROBOT
 from .libraries import require_libraries
 
 if TYPE_CHECKING:
     from .robot_equations import Difference, Progress
 
+PURPOSE = "derive A, C and Q by Lagrange's method; print, export or check them"
+EXAMPLES = ('krang derive planar_2r', 'krang derive krang --check')
 
-def add_parser(commands: Any) -> argparse.ArgumentParser:
-    parser = command_parser(
-        commands,
-        'derive',
-        "derive A, C and Q by Lagrange's method; print, export or check them",
-        'krang derive planar_2r',
-        'krang derive krang --check',
-    )
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add('robot', help=ROBOT)
     add('--latex', metavar='FILE', help='write the equations as LaTeX')
@@ -29,7 +25,6 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
     add('--c', metavar='FILE', help='write C99')
     add('--check', action='store_true', help='compare with Pinocchio; exit status 1 if they differ')
     add('--force', action='store_true', help=FORCE)
-    return parser
 
 
 def run(options: argparse.Namespace) -> int:

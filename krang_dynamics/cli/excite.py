@@ -2,21 +2,19 @@
 
 import argparse
 from pathlib import Path
-from typing import Any
 
 from ..errors import KrangError
 from ..robot.library import load_robot
-from .arguments import FORCE, ROBOT, add_lock, command_parser, locked_joints
+from .arguments import FORCE, ROBOT, add_lock, locked_joints
+
+PURPOSE = "design a motion for identification, within the robot's limits"
+EXAMPLES = (
+    'krang excite krang --duration 60 --out motion.csv',
+    'krang excite krang --motions 3 --duration 20 --out motion.csv',
+)
 
 
-def add_parser(commands: Any) -> argparse.ArgumentParser:
-    parser = command_parser(
-        commands,
-        'excite',
-        "design a motion for identification, within the robot's limits",
-        'krang excite krang --duration 60 --out motion.csv',
-        'krang excite krang --motions 3 --duration 20 --out motion.csv',
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add('robot', help=ROBOT)
     add('--duration', type=float, default=30.0, metavar='S', help='duration of the motion; default 30')
@@ -43,12 +41,12 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
         help='write the motion as a table (.csv) or as a trajectory_msgs/JointTrajectory (.yaml)',
     )
     add('--force', action='store_true', help=FORCE)
-    return parser
 
 
 def run(options: argparse.Namespace) -> int:
-    from ..bags.identification.excitation import Design, excite_several, friction_passes
+    from ..bags.identification.excitation import Design, excite, friction_passes
     from ..bags.io.files import refuse_existing, write
+    from ..bags.io.motion_file import motion_text
 
     if options.out and Path(options.out).suffix not in ('.csv', '.yaml', '.yml'):
         raise KrangError(f'{options.out}: the name must end in .csv or .yaml')
@@ -64,9 +62,9 @@ def run(options: argparse.Namespace) -> int:
     if options.friction:
         results = [friction_passes(robot, design, locked)]
     else:
-        results = excite_several(robot, options.motions, design, locked)
+        results = excite(robot, design, locked, options.motions)
     print('\n\n'.join(result.text() for result in results))
     for out, result in zip(outs, results, strict=True):
         if out:
-            write(out, result.csv() if out.endswith('.csv') else result.message())
+            write(out, motion_text(result.trajectory(), Path(out).suffix))
     return 0

@@ -3,21 +3,19 @@
 import argparse
 import json
 import os
-from typing import Any
 
 from ..errors import KrangError
-from .arguments import FORCE, command_parser
+from .arguments import FORCE
 from .libraries import require_libraries
 
+PURPOSE = 'compare many recordings of many robots with their models, and name what has changed'
+EXAMPLES = (
+    'krang fleet /data/bags --html fleet.html',
+    "krang fleet '/data/*/2026-*' --robots machines.yaml --scheduler tcp://node1:8786",
+)
 
-def add_parser(commands: Any) -> argparse.ArgumentParser:
-    parser = command_parser(
-        commands,
-        'fleet',
-        'compare many recordings of many robots with their models, and name what has changed',
-        'krang fleet /data/bags --html fleet.html',
-        "krang fleet '/data/*/2026-*' --robots machines.yaml --scheduler tcp://node1:8786",
-    )
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add('places', nargs='+', metavar='DIR_OR_GLOB', help='folders or globs with bags: .../MACHINE/.../BAG')
     add('--robots', metavar='FILE', help='YAML with `machine: robot`; default: krang-2 is a krang')
@@ -33,7 +31,6 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
     add('--html', metavar='FILE', help='write a report with plots')
     add('--json', metavar='FILE', help='write findings and the table by week as JSON')
     add('--force', action='store_true', help=FORCE)
-    return parser
 
 
 def run(options: argparse.Namespace) -> int:

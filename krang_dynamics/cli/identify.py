@@ -3,22 +3,20 @@
 import argparse
 import json
 from pathlib import Path
-from typing import Any
 
 from ..errors import KrangError
 from ..robot.model import Robot
-from .arguments import add_recording, command_parser, filtering, payload, reading, recorded_robot
+from .arguments import add_recording, payload, reading, recorded_robot
 from .libraries import require_libraries
 
+PURPOSE = 'identify link, rotor and friction parameters, and test them on held-out recordings'
+EXAMPLES = (
+    'krang identify day_1 day_2 --held-out day_3 --robot krang --out krang_found.yaml',
+    'krang identify --static poses.csv --robot krang --balanced base_pitch --offset base_pitch',
+)
 
-def add_parser(commands: Any) -> argparse.ArgumentParser:
-    parser = command_parser(
-        commands,
-        'identify',
-        'identify link, rotor and friction parameters, and test them on held-out recordings',
-        'krang identify day_1 day_2 --held-out day_3 --robot krang --out krang_found.yaml',
-        'krang identify --static poses.csv --robot krang --balanced base_pitch --offset base_pitch',
-    )
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add('bags', nargs='+', metavar='bag', help='rosbag2 folders or files')
     add_recording(parser)
@@ -64,7 +62,6 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
     add('--out', metavar='YAML', help='write the identified robot file')
     add('--urdf', metavar='FILE', help='write the identified URDF')
     add('--html', metavar='FILE', help='write a report with plots, before and after')
-    return parser
 
 
 def run(options: argparse.Namespace) -> int:
@@ -72,6 +69,7 @@ def run(options: argparse.Namespace) -> int:
     from ..bags.identification.identification import identify
     from ..bags.identification.regressor import Unknowns
     from ..bags.io.files import refuse_existing, write
+    from ..bags.validation.filtering import Filtering
 
     refuse_existing((options.out, options.urdf, options.html, options.json), options.force)
     loads = [payload(entry) for entry in options.payload] if options.loaded else []
@@ -88,12 +86,14 @@ def run(options: argparse.Namespace) -> int:
         return _static(options, robot)
     if options.balanced or options.offset or options.find_gravity:
         raise KrangError('--balanced, --offset and --find-gravity are for poses at rest; add --static')
-    cutoff = options.cutoff
+    filtering = None  # that suits the motion
+    if options.cutoff is not None:
+        filtering = Filtering(options.cutoff or None, options.acceleration)
     result = identify(
         options.bags,
         robot,
         reading(options),
-        None if cutoff is None else filtering(cutoff or None, options),
+        filtering,
         Unknowns(options.sign or robot.friction.sign or 'smooth', options.asymmetric),
         options.held_out,
         options.share,

@@ -3,21 +3,18 @@
 import argparse
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 from ..errors import KrangError
-from .arguments import command_parser
 from .libraries import require_libraries
 
+PURPOSE = 'convert CSV, MATLAB or numpy recordings to a bag'
+EXAMPLES = (
+    'krang import run.csv --out run',
+    "krang import arm.csv --columns time=t_s 'q=q*' 'v=dq_filt*' 'tau=cur_A_*' --joints 'left_*' --out a",
+)
 
-def add_parser(commands: Any) -> argparse.ArgumentParser:
-    parser = command_parser(
-        commands,
-        'import',
-        'convert CSV, MATLAB or numpy recordings to a bag',
-        'krang import run.csv --out run',
-        "krang import arm.csv --columns time=t_s 'q=q*' 'v=dq_filt*' 'tau=cur_A_*' --joints 'left_*' --out a",
-    )
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add('files', nargs='+', metavar='file', help='.csv, .mat (up to version 7), .npz or .npy')
     add(
@@ -40,7 +37,6 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
     add('--topic', default='/joint_states', help='default /joint_states')
     add('--out', required=True, metavar='BAG', help='the folder to write')
     add('--force', action='store_true', help='replace an existing bag')
-    return parser
 
 
 def run(options: argparse.Namespace) -> int:

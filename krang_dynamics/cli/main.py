@@ -61,7 +61,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def commands() -> Iterable[ModuleType]:
-    """The modules of all commands; each has add_parser(commands) -> parser and run(options) -> status."""
+    """The modules of all commands; each has PURPOSE, EXAMPLES, add_arguments(parser), run(options) -> int."""
     for module in iter_modules(cli.__path__):
         if module.name not in HELPERS:
             yield import_module(f'.{module.name}', __package__)
@@ -99,7 +99,15 @@ def _parser(arguments: Sequence[str] | None) -> argparse.ArgumentParser:
     parser.set_defaults(run=lambda _: print(parser.format_help(), end='') or 0)
     subparsers = parser.add_subparsers(title='commands', metavar='COMMAND')
     for module in commands():
-        module.add_parser(subparsers).set_defaults(run=module.run)
+        command = subparsers.add_parser(
+            module.__name__.rpartition('.')[2].removesuffix('_'),  # import_, because import is a keyword
+            help=module.PURPOSE,
+            description=f'{module.PURPOSE[0].upper()}{module.PURPOSE[1:]}.',
+            epilog='\n'.join(f'example: {example}' for example in module.EXAMPLES),
+            formatter_class=argparse.RawDescriptionHelpFormatter,  # an example stays on one line
+        )
+        module.add_arguments(command)
+        command.set_defaults(run=module.run)
     return parser
 
 

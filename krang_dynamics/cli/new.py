@@ -13,7 +13,7 @@ from ..bags.io.files import refuse_existing, write
 from ..errors import InputError
 from ..robot.library import default_entries
 from ..robot.urdf import Urdf
-from .arguments import FORCE, command_parser
+from .arguments import FORCE
 
 HEAD = """\
 # Robot file of {name}: what its URDF does not describe. Angles in rad, lengths in m, torques in N m.
@@ -41,16 +41,14 @@ STOP = """
 stop: {policy: lower, time: 2.0, blind_time: 0.5}    # s
 """
 MASSLESS = 'it moves no mass'
+PURPOSE = 'write a robot file to fill in, from a bare URDF'
+EXAMPLES = ('krang new ur5.urdf',)
 
 
-def add_parser(commands: Any) -> argparse.ArgumentParser:
-    parser = command_parser(
-        commands, 'new', 'write a robot file to fill in, from a bare URDF', 'krang new ur5.urdf'
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('urdf', metavar='URDF', help='the path of a URDF')
     parser.add_argument('--output', metavar='FILE', help='robot file; default: like the URDF, in this folder')
     parser.add_argument('--force', action='store_true', help=FORCE)
-    return parser
 
 
 def run(options: argparse.Namespace) -> int:

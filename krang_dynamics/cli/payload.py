@@ -5,20 +5,16 @@ import re
 from typing import Any
 
 from ..errors import KrangError
-from .arguments import add_ros_arguments, command_parser
+from .arguments import add_ros_arguments
 from .libraries import require_ros
 
 NUMBER = r'(-?\d+\.\d+) \+- \d+\.\d+'
 ESTIMATE = re.compile(rf'(\S+): {NUMBER} kg, centre of mass \({NUMBER}, {NUMBER}, {NUMBER}\) m')
+PURPOSE = 'estimate the payload of a hand from resting poses'
+EXAMPLES = ('krang payload --frame left_hand --tare',)
 
 
-def add_parser(commands: Any) -> argparse.ArgumentParser:
-    parser = command_parser(
-        commands,
-        'payload',
-        'estimate the payload of a hand from resting poses',
-        'krang payload --frame left_hand --tare',
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         'Move the robot to a pose, let it rest, and press Enter; q ends. Three poses with different '
         'orientations of the hand suffice. --tare first measures the same poses with an empty hand.'
@@ -29,7 +25,6 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
     add('--set', action='store_true', help='give the payload to the controller at the end')
     add('--node', help='name of the controller, if several run')
     add_ros_arguments(parser)
-    return parser
 
 
 def run(options: argparse.Namespace) -> int:

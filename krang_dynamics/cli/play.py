@@ -1,25 +1,20 @@
 """`krang play`: repeat a taught motion within the robot's limits."""
 
 import argparse
-from typing import Any
 
-from .arguments import add_ros_arguments, command_parser
+from .arguments import add_ros_arguments
 from .libraries import require_ros
 
+PURPOSE = "repeat a taught motion from where the robot is, slower where the robot's limits require it"
+EXAMPLES = ('krang play motion.csv',)
 
-def add_parser(commands: Any) -> argparse.ArgumentParser:
-    parser = command_parser(
-        commands,
-        'play',
-        "repeat a taught motion from where the robot is, slower where the robot's limits require it",
-        'krang play motion.csv',
-    )
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add('file', help='a motion of krang teach, or any table (.csv) of krang send')
     add('--node', help='name of the controller, if several run')
     add('--timeout', type=float, default=30.0, metavar='S', help='longest wait; default 30')
     add_ros_arguments(parser)
-    return parser
 
 
 def run(options: argparse.Namespace) -> int:

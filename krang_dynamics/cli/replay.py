@@ -7,17 +7,14 @@ from typing import Any
 
 from ..errors import KrangError
 from ..robot.library import load_robot
-from .arguments import BAG, FORCE, ROBOT, add_ros_arguments, command_parser
+from .arguments import BAG, FORCE, ROBOT, add_ros_arguments
 from .libraries import require_libraries, require_ros
 
+PURPOSE = 'run the controller on a recording, offline; with --live, publish the recorded inputs'
+EXAMPLES = ('krang replay my_bag --out replayed --param limits.velocity=2.0',)
 
-def add_parser(commands: Any) -> argparse.ArgumentParser:
-    parser = command_parser(
-        commands,
-        'replay',
-        'run the controller on a recording, offline; with --live, publish the recorded inputs',
-        'krang replay my_bag --out replayed --param limits.velocity=2.0',
-    )
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add('bag', help=BAG)
     add('--robot', help=f'{ROBOT}; default: the robot of the recorded controller')
@@ -35,7 +32,6 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
     add('--rate', type=float, default=1.0, help='with --live: speed relative to real time; default 1')
     add('--force', action='store_true', help=FORCE)
     add_ros_arguments(parser)
-    return parser
 
 
 def run(options: argparse.Namespace) -> int:

@@ -1,15 +1,16 @@
 """`krang robots`: the shipped robots."""
 
 import argparse
-from typing import Any
 
 from ..robot import library
 from ..text import table
-from .arguments import command_parser
+
+PURPOSE = 'list the shipped robots'
+EXAMPLES = ('krang robots',)
 
 
-def add_parser(commands: Any) -> argparse.ArgumentParser:
-    return command_parser(commands, 'robots', 'list the shipped robots', 'krang robots')
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """It has none."""
 
 
 def run(_: argparse.Namespace) -> int:

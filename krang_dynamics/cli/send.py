@@ -1,19 +1,15 @@
 """`krang send`: a motion to a running controller."""
 
 import argparse
-from typing import Any
 
-from .arguments import add_ros_arguments, command_parser
+from .arguments import add_ros_arguments
 from .libraries import require_ros
 
+PURPOSE = 'send a motion to a running controller, follow it and report the errors'
+EXAMPLES = ('krang send motion.csv --approach 5',)
 
-def add_parser(commands: Any) -> argparse.ArgumentParser:
-    parser = command_parser(
-        commands,
-        'send',
-        'send a motion to a running controller, follow it and report the errors',
-        'krang send motion.csv --approach 5',
-    )
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add('file', help='a table (.csv) or a trajectory_msgs/JointTrajectory (.yaml), as krang excite writes')
     add(
@@ -32,7 +28,6 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
         help='longest wait for the controller [s]; default 30',
     )
     add_ros_arguments(parser)
-    return parser
 
 
 def run(options: argparse.Namespace) -> int:

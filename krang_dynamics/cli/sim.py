@@ -2,21 +2,25 @@
 
 import argparse
 import json
+import signal
+from collections.abc import Mapping, Sequence
+from time import sleep
 from typing import Any
 
 from ..errors import KrangError
-from .arguments import ROBOT, add_engine, add_ros_arguments, command_parser, engine_of
+from .arguments import ROBOT, add_engine, add_ros_arguments, engine_of
 from .libraries import require_ros
 
+NEXT = '^C ends; in other terminals: krang send FILE, krang record --out BAG, krang view'
+POLL = 0.2  # period at which the processes are checked [s]
+PURPOSE = 'run the simulated robot as a node, alone or with controller and guard'
+EXAMPLES = (
+    'krang sim krang --real-time --ros-args -p faults.lost:=0.1',
+    'krang sim ur5.urdf --control gravity,damping',
+)
 
-def add_parser(commands: Any) -> argparse.ArgumentParser:
-    parser = command_parser(
-        commands,
-        'sim',
-        'run the simulated robot as a node, alone or with controller and guard',
-        'krang sim krang --real-time --ros-args -p faults.lost:=0.1',
-        'krang sim ur5.urdf --control gravity,damping',
-    )
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('robot', help=ROBOT)
     add_engine(parser)
     parser.add_argument(
@@ -32,7 +36,6 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
     )
     parser.add_argument('--clock', action='store_true', help='publish simulated time on /clock')
     add_ros_arguments(parser)
-    return parser
 
 
 def run(options: argparse.Namespace) -> int:
@@ -45,14 +48,38 @@ def run(options: argparse.Namespace) -> int:
         'held': options.held,
     }
     if options.control is not None:
-        from ..scenarios.controlled_simulation import run_simulation
-
-        return run_simulation(values, _terms(options), options.ros_args)
+        return _run_controlled(values, _terms(options), options.ros_args)
     from ..nodes import simulator
 
     given = [word for name, value in values.items() for word in ('-p', f'{name}:={json.dumps(value)}')]
     simulator.main(['--ros-args', *given, *options.ros_args])
     return 0
+
+
+def _run_controlled(simulator: Mapping[str, Any], terms: Sequence[str], ros_args: Sequence[str]) -> int:
+    """Simulator, controller and guard as processes until ^C, like simulation.launch.py without launch.
+
+    `simulator` has the parameters of that node. KrangError if a node ends before.
+    """
+    from ..scenarios.processes import Processes, signals_as
+
+    shared = {'robot': simulator['robot'], 'wheels_locked': True}
+    controller = {
+        'terms': list(terms), 'guard': 'torque_guard', 'auto_activate': True, 'auto_enable': True,
+    }  # fmt: skip
+    on_clock = {**shared, 'use_sim_time': True}
+    guarded = ('-r', 'effort_commands:=guarded/effort_commands')
+    print(f'{NEXT} {simulator["robot"]}', flush=True)
+    with signals_as(signal.default_int_handler), Processes(is_logged=False) as processes:
+        processes.start('torque_controller', {**on_clock, **controller})
+        processes.start('torque_guard', on_clock)
+        processes.start('simulator', {**shared, **simulator, 'publish_clock': True}, *guarded, *ros_args)
+        try:
+            while (dead := processes.dead()) is None:
+                sleep(POLL)
+        except KeyboardInterrupt:
+            return 0
+        raise KrangError(dead)
 
 
 def _terms(options: argparse.Namespace) -> list[str]:

@@ -8,18 +8,14 @@ from typing import Any
 import numpy as np
 
 from ..errors import KrangError
-from .arguments import FORCE, add_ros_arguments, command_parser
+from .arguments import FORCE, add_ros_arguments
 from .libraries import require_ros
 
+PURPOSE = 'record a motion, or poses, while a person guides the robot (terms: [guide])'
+EXAMPLES = ('krang teach motion.csv', 'krang teach poses.csv --poses')
 
-def add_parser(commands: Any) -> argparse.ArgumentParser:
-    parser = command_parser(
-        commands,
-        'teach',
-        'record a motion, or poses, while a person guides the robot (terms: [guide])',
-        'krang teach motion.csv',
-        'krang teach poses.csv --poses',
-    )
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add('file', help='the motion as a table (.csv); krang play repeats it')
     add('--poses', action='store_true', help='record single poses: Enter adds one, q ends')
@@ -27,13 +23,13 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
     add('--node', help='name of the controller, if several run')
     add('--force', action='store_true', help=FORCE)
     add_ros_arguments(parser)
-    return parser
 
 
 def run(options: argparse.Namespace) -> int:
     require_ros()
     from ..bags.io.files import refuse_existing, write
-    from ..bags.io.taught_motion import motion_table, taught_motion, taught_poses
+    from ..bags.io.motion_file import motion_text
+    from ..bags.io.taught_motion import taught_motion, taught_poses
     from ..nodes.controller_client import connected
 
     if Path(options.file).suffix != '.csv':
@@ -46,7 +42,7 @@ def run(options: argparse.Namespace) -> int:
         else:
             motion = taught_motion(*_motion(controller, options.duration))
     print(f'{len(motion.times)} points, {motion.times[-1] - motion.times[0]:.1f} s')
-    write(options.file, motion_table(motion))
+    write(options.file, motion_text(motion, '.csv'))
     return 0
 
 

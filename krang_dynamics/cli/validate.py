@@ -2,26 +2,15 @@
 
 import argparse
 import json
-from typing import Any
 
-from .arguments import (
-    BAG,
-    add_recording,
-    command_parser,
-    filtering,
-    reading,
-    recorded_robot,
-)
+from .arguments import BAG, add_recording, reading, recorded_robot
 from .libraries import require_libraries
 
+PURPOSE = 'compare predicted with measured torque of a recording, joint by joint'
+EXAMPLES = ("krang validate my_bag --robot my.urdf --map 'fer_joint*=panda_joint*' --cutoff 5",)
 
-def add_parser(commands: Any) -> argparse.ArgumentParser:
-    parser = command_parser(
-        commands,
-        'validate',
-        'compare predicted with measured torque of a recording, joint by joint',
-        "krang validate my_bag --robot my.urdf --map 'fer_joint*=panda_joint*' --cutoff 5",
-    )
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('bag', help=BAG)
     add_recording(parser)
     parser.add_argument(
@@ -40,19 +29,19 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
     parser.add_argument(
         '--min-r2', type=float, metavar='R2', help='exit status 1 if r2 of a joint is below this'
     )
-    return parser
 
 
 def run(options: argparse.Namespace) -> int:
     """Exit status 1 if a bound is violated."""
     require_libraries('rosbags')
     from ..bags.io.files import refuse_existing, write
+    from ..bags.validation.filtering import Filtering
     from ..bags.validation.html_report import validation_html
     from ..bags.validation.validation import validate
 
     refuse_existing((options.html, options.json), options.force)
     robot = recorded_robot(options)
-    result = validate(options.bag, robot, reading(options), filtering(options.cutoff, options))
+    result = validate(options.bag, robot, reading(options), Filtering(options.cutoff, options.acceleration))
     print(result.text())
     write(options.json, json.dumps(result.as_json(), indent=2))
     if options.html:

@@ -7,21 +7,17 @@ from typing import TYPE_CHECKING, Any
 from ..errors import InputError, KrangError
 from ..robot.library import load_robot
 from ..robot.model import Robot
-from .arguments import BAG, ROBOT, add_lock, add_ros_arguments, command_parser, locked_joints
+from .arguments import BAG, ROBOT, add_lock, add_ros_arguments, locked_joints
 from .libraries import require_libraries, require_ros
 
 if TYPE_CHECKING:
     from ..viewer.playback import Playback
 
+PURPOSE = 'show and operate a running robot on a web page, or show a recording'
+EXAMPLES = ('krang view krang', 'krang view --bag my_bag')
 
-def add_parser(commands: Any) -> argparse.ArgumentParser:
-    parser = command_parser(
-        commands,
-        'view',
-        'show and operate a running robot on a web page, or show a recording',
-        'krang view krang',
-        'krang view --bag my_bag',
-    )
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add('robot', nargs='?', help=f'{ROBOT}; default with --bag: that of the recorded controller')
     add('--bag', metavar='BAG', help=f'show a recording: {BAG}')
@@ -36,7 +32,6 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
     add('--port', type=int, default=8080, help='first port to try; default 8080')
     add('--allow-control', action='store_true', help='allow operators also with --host beyond localhost')
     add_ros_arguments(parser)
-    return parser
 
 
 def run(options: argparse.Namespace) -> int:

@@ -10,6 +10,14 @@ Sign = Literal['smooth', 'exact']
 Unit = str  # name of a unit in motor.UNITS
 
 
+def _check_positive(config: object, *names: str) -> None:
+    """ConfigError for the first of these entries that is given and not positive."""
+    for name in names:
+        value = getattr(config, name)
+        if value is not None and value <= 0:
+            raise ConfigError(f'{name} is {value}; it must be positive')
+
+
 @dataclass(frozen=True)
 class MotorConfig:
     """Motor and gear of a joint; the constants refer to the motor shaft."""
@@ -26,10 +34,7 @@ class MotorConfig:
             raise ConfigError('gear is 0; it must be motor turns per joint turn, 1 without a gear')
         if self.rotor_inertia < 0:
             raise ConfigError(f'rotor_inertia {self.rotor_inertia} is negative')
-        for name in ('torque_constant', 'back_emf', 'resistance', 'supply'):
-            value = getattr(self, name)
-            if value is not None and value <= 0:
-                raise ConfigError(f'{name} is {value}; it must be positive')
+        _check_positive(self, 'torque_constant', 'back_emf', 'resistance', 'supply')
 
     def constant(self, name: str) -> float:
         """A constant that the unit of the drivers needs; an error if the robot file has none."""
@@ -51,12 +56,7 @@ class JointConfig:
     state: Literal['joint_states', 'imu', 'odom'] = 'joint_states'
 
     def __post_init__(self) -> None:
-        if self.nominal_torque is not None and self.nominal_torque <= 0:
-            raise ConfigError(f'nominal_torque is {self.nominal_torque}; it must be positive')
-        if self.effort_rate is not None and self.effort_rate <= 0:
-            raise ConfigError(f'effort_rate is {self.effort_rate}; it must be positive')
-        if self.following_error is not None and self.following_error <= 0:
-            raise ConfigError(f'following_error is {self.following_error}; it must be positive')
+        _check_positive(self, 'nominal_torque', 'effort_rate', 'following_error')
 
 
 @dataclass(frozen=True)

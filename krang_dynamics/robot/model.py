@@ -280,6 +280,10 @@ class Robot:
             raise KrangError(f'compiled() needs {error.name}; pip install {error.name}') from error
         return CompiledDynamics(self)
 
+    def __reduce__(self) -> tuple[type['Robot'], tuple[object, ...]]:
+        """Pickled as its description, which is smaller than Pinocchio's model."""
+        return Robot, (self.config, self.urdf, self.payloads)
+
     def __repr__(self) -> str:
         return f'Robot({self.name!r}, {self.nv} joints, {len(self.actuated_joint_names)} actuated)'
 

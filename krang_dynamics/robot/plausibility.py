@@ -27,10 +27,10 @@ def principal_inertias(link: Link) -> Array:
     return np.asarray(np.linalg.eigvalsh(link.inertia))
 
 
-def com_motion(robot: 'Robot', joint: int, step: float = 0.1) -> Array:
-    """Motion of the centre of mass [m, world axes] for +step [rad, m] on one joint from home."""
-    q = robot.home.copy()
-    q[joint] += step
+def com_motion(robot: 'Robot', joint: int) -> Array:
+    """Motion of the centre of mass [m, world axes] for +0.1 [rad, m] on one joint from home."""
+    q = robot.home
+    q[joint] += 0.1
     return robot.center_of_mass(q) - robot.center_of_mass(robot.home)
 
 

@@ -28,6 +28,14 @@ def read_yaml(path: Path) -> dict[str, Any]:
     return data
 
 
+def load_yaml(path: str) -> Any:
+    """The content of any YAML file."""
+    try:
+        return yaml.safe_load(Path(path).read_text(encoding='utf-8'))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise ConfigError(f'{path}: cannot be read as YAML: {error}') from None
+
+
 def build(cls: type[T], data: Any, source: str, key: str = '') -> T:
     """An instance of the dataclass `cls` from plain data found in `source` under `key`."""
     fields = {field.name: field for field in dataclasses.fields(cls)}  # type: ignore[arg-type]

@@ -1,8 +1,6 @@
 """Distance between the links of a robot, from the collision shapes of its URDF."""
 
-import os
 from collections.abc import Iterator
-from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
@@ -131,21 +129,5 @@ def _with_mesh_paths(urdf: Urdf) -> str:
     document = UrdfDocument(urdf.text)
     for collision in document.robot.iter('collision'):
         for mesh in collision.iter('mesh'):
-            mesh.set('filename', str(_mesh_file(mesh.get('filename', ''), urdf.source)))
+            mesh.set('filename', str(urdf.mesh_file(mesh.get('filename', ''))))
     return ElementTree.tostring(document.robot, encoding='unicode')
-
-
-def _mesh_file(name: str, source: str) -> Path:
-    """The file of a mesh: beside the URDF, in a folder above it, or in a ROS package."""
-    folders = list(Path(source).resolve().parents)
-    if name.startswith('package://'):
-        path = Path(name.removeprefix('package://'))
-        prefixes = os.environ.get('AMENT_PREFIX_PATH', '').split(os.pathsep)
-        folders += [Path(prefix) / 'share' for prefix in prefixes if prefix]
-    else:
-        path = Path(name.removeprefix('file://'))
-        folders = folders[:1]
-    for folder in folders:
-        if (folder / path).is_file():
-            return folder / path
-    raise UrdfError(f'{source}: its collision mesh {name} is not found; source the workspace that has it')

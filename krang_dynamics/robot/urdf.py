@@ -1,8 +1,8 @@
 """Links and joints of a URDF, checked before Pinocchio reads it."""
 
 import math
+import os
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -10,6 +10,7 @@ from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
 import numpy as np
+import pinocchio as pin
 
 from ..arrays import Array
 from ..errors import UrdfError, suggestion
@@ -21,6 +22,22 @@ RESERVED = 'universe'  # Pinocchio's own name for the world
 
 
 @dataclass(frozen=True)
+class Shape:
+    """A box, cylinder, sphere or mesh on a link."""
+
+    kind: str
+    half: Array  # edges of the box around it, halved [m]; of a mesh: its scale
+    file: str  # of a mesh, as the URDF names it
+    rotation: Array  # to the link's axes
+    place: Array  # in the link's axes [m]
+    colour: tuple[float, ...] | None  # red, green, blue from 0 to 1; None without a material
+
+    def placed(self, points: Array) -> Array:
+        """Points (k, 3) of the shape's axes in the link's axes [m]."""
+        return np.asarray(points @ self.rotation.T + self.place)
+
+
+@dataclass(frozen=True)
 class Link:
     """A rigid body: mass [kg], centre of mass [m] and inertia there [kg m2], in the link's axes."""
 
@@ -28,7 +45,15 @@ class Link:
     mass: float
     com: Array
     inertia: Array
-    corners: Array  # (k, 3) of boxes around its boxes, cylinders and spheres [m]
+    visuals: tuple[Shape, ...]
+    collisions: tuple[Shape, ...]
+
+    @property
+    def corners(self) -> Array:
+        """(k, 3) of boxes around its boxes, cylinders and spheres [m]; meshes are not read."""
+        solid = [shape for shape in (*self.visuals, *self.collisions) if shape.kind != 'mesh']
+        found = [np.zeros((0, 3)), *(shape.placed(CORNERS * shape.half) for shape in solid)]
+        return np.unique(np.vstack(found), axis=0)  # most links have the same shape twice
 
 
 @dataclass(frozen=True)
@@ -65,13 +90,19 @@ class Joint:
 
 
 class Urdf:
-    """A checked robot description: `links` and `joints` by name in the order of the document."""
+    """A checked robot description: `links` and `joints` by name in the order of the document.
+
+    `problems` names visual shapes that cannot be shown; wrong shapes do not matter to the dynamics.
+    """
 
     def __init__(self, text: str | bytes, source: str = 'URDF text') -> None:
         self.text = text
         self.source = source
         self._robot = _parse_xml(text, source)
         self.name = self._robot.get('name') or 'robot'
+        self.problems: list[str] = []
+        materials = self._robot.iterfind('material')
+        self._colours = {material.get('name', ''): _colour(material) for material in materials}
         self.links = {link.name: link for link in self._unique('link', self._read_link)}
         self.joints = {joint.name: joint for joint in self._unique('joint', self._read_joint)}
         self.root = self._check_tree()
@@ -84,6 +115,9 @@ class Urdf:
         except OSError as error:
             raise UrdfError(f'{path}: cannot be read: {error.strerror}') from error
         return cls(text, str(path))
+
+    def __reduce__(self) -> tuple[type['Urdf'], tuple[str | bytes, str]]:
+        return Urdf, (self.text, self.source)
 
     def leader(self, name: str) -> tuple[str, float, float]:
         """The joint that moves `name`, with q_name = multiplier * q_leader + offset."""
@@ -127,6 +161,22 @@ class Urdf:
         for name in part:
             part += [j.child for j in self.joints.values() if j.parent == name and not j.moves]
         return part
+
+    def mesh_file(self, name: str) -> Path:
+        """The file of a mesh: beside the URDF, in a folder above it, or in a ROS package."""
+        folders = list(Path(self.source).resolve().parents)
+        if name.startswith('package://'):
+            path = Path(name.removeprefix('package://'))
+            for variable, below in (('AMENT_PREFIX_PATH', 'share'), ('ROS_PACKAGE_PATH', '')):
+                prefixes = os.environ.get(variable, '').split(os.pathsep)
+                folders += [Path(prefix) / below for prefix in prefixes if prefix]
+        else:
+            path = Path(name.removeprefix('file://'))
+            folders = folders[:1]
+        for folder in folders:
+            if (folder / path).is_file():
+                return folder / path
+        raise self._error(f'its mesh {name} is not found; source the workspace that has it')
 
     # -- reading ---------------------------------------------------------------------------
 
@@ -186,9 +236,10 @@ class Urdf:
         return direction if abs(length - 1) < 1e-15 else direction / largest / (length / largest)
 
     def _read_link(self, element: Element, name: str) -> Link:
-        inertial, corners = element.find('inertial'), self._corners(element)
+        inertial = element.find('inertial')
+        shapes = [tuple(self._shapes(element, name, kind)) for kind in ('visual', 'collision')]
         if inertial is None:
-            return Link(name, 0.0, np.zeros(3), np.zeros((3, 3)), corners)
+            return Link(name, 0.0, np.zeros(3), np.zeros((3, 3)), *shapes)
         where = f'link {name!r}'
         mass_element, inertia_element = inertial.find('mass'), inertial.find('inertia')
         if mass_element is None or inertia_element is None:
@@ -200,30 +251,37 @@ class Urdf:
             self._attribute(inertia_element, key, None, f'{where}: inertia') for key in INERTIA_KEYS
         )
         com, rpy = self._pose(inertial, f'{where}: inertial')
-        turn = _rotation(*rpy)
+        turn = pin.rpy.rpyToMatrix(rpy)
         inertia = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-        return Link(name, mass, com, turn @ inertia @ turn.T, corners)
+        return Link(name, mass, com, turn @ inertia @ turn.T, *shapes)
 
-    def _corners(self, link: Element) -> Array:
-        """Corners of boxes around the shapes of a link, in its axes [m]; meshes are not read."""
-        found = [np.zeros((0, 3))]
-        for shape in (*link.iterfind('visual'), *link.iterfind('collision')):
-            with suppress(UrdfError):  # a wrong shape does not matter to the dynamics
-                half = self._half_size(shape)
-                xyz, rpy = self._pose(shape, 'shape')
-                found.append(CORNERS * half @ _rotation(*rpy).T + xyz)
-        return np.unique(np.vstack(found), axis=0)  # most links have the same shape twice
+    def _shapes(self, link: Element, name: str, kind: str) -> Iterator[Shape]:
+        """The <visual> or <collision> shapes of a link."""
+        for element in link.iterfind(kind):
+            try:
+                yield self._shape(element)
+            except UrdfError as error:
+                self.problems += [f'{name}: {error}'] if kind == 'visual' else []
 
-    def _half_size(self, shape: Element) -> Array:
-        """Half the edges of the box around a shape [m]; UrdfError for one without a size of its own."""
-        if (box := shape.find('geometry/box')) is not None:
-            return self._numbers(box.get('size', ''), 3, 'box size') / 2
-        if (cylinder := shape.find('geometry/cylinder')) is not None:
-            radius = self._attribute(cylinder, 'radius', None, 'cylinder')
-            return np.array([radius, radius, self._attribute(cylinder, 'length', None, 'cylinder') / 2])
-        if (sphere := shape.find('geometry/sphere')) is not None:
-            return np.full(3, self._attribute(sphere, 'radius', None, 'sphere'))
-        raise self._error('a shape has no size')
+    def _shape(self, element: Element) -> Shape:
+        shape = element.find('geometry/*')
+        kind = 'nothing' if shape is None else shape.tag
+        if shape is None or kind not in ('box', 'cylinder', 'sphere', 'mesh'):
+            raise self._error(f'the shape is {kind}; it must be box, cylinder, sphere or mesh')
+        if kind == 'box':
+            half = self._numbers(shape.get('size', ''), 3, 'box size') / 2
+        elif kind == 'mesh':
+            half = self._numbers(shape.get('scale', '1 1 1'), 3, 'mesh scale')
+        else:
+            radius = self._attribute(shape, 'radius', None, kind)
+            length = 2 * radius if kind == 'sphere' else self._attribute(shape, 'length', None, kind)
+            half = np.array([radius, radius, length / 2])
+        place, rpy = self._pose(element, 'shape')
+        material = element.find('material')
+        colour = None
+        if material is not None:
+            colour = _colour(material) or self._colours.get(material.get('name', ''))
+        return Shape(kind, half, shape.get('filename', ''), pin.rpy.rpyToMatrix(rpy), place, colour)
 
     def _read_joint(self, element: Element, name: str) -> Joint:
         where = f'joint {name!r}'
@@ -238,29 +296,14 @@ class Urdf:
         parent, child = (self._link_of(element, tag, where) for tag in ('parent', 'child'))
         xyz, rpy = self._pose(element, where)
         axis = self._axis(element, where) if type_ != 'fixed' else np.array([1.0, 0.0, 0.0])
-        lower, upper, effort, velocity = self._limits(element, type_, where)
         dynamics = element.find('dynamics')
         viscous, coulomb = (
             0.0 if dynamics is None else self._attribute(dynamics, key, 0.0, f'{where}: dynamics')
             for key in ('damping', 'friction')
         )
         mimic = self._mimic(element, where) if type_ != 'fixed' else None
-        return Joint(
-            name,
-            type_,
-            parent,
-            child,
-            xyz,
-            rpy,
-            axis,
-            lower,
-            upper,
-            effort,
-            velocity,
-            viscous,
-            coulomb,
-            mimic,
-        )
+        limits = self._limits(element, type_, where)
+        return Joint(name, type_, parent, child, xyz, rpy, axis, *limits, viscous, coulomb, mimic)
 
     def _link_of(self, element: Element, tag: str, where: str) -> str:
         found = element.find(tag)
@@ -360,13 +403,12 @@ def _parse_xml(text: str | bytes, source: str) -> Element:
     return root
 
 
-def _rotation(roll: float, pitch: float, yaw: float) -> Array:
-    """Rz(yaw) Ry(pitch) Rx(roll), the URDF's fixed-axis angles [rad]."""
-    (cr, cp, cy), (sr, sp, sy) = np.cos([roll, pitch, yaw]), np.sin([roll, pitch, yaw])
-    return np.array(
-        [
-            [cy * cp, cy * sp * sr - sy * cr, cy * sp * cr + sy * sr],
-            [sy * cp, sy * sp * sr + cy * cr, sy * sp * cr - cy * sr],
-            [-sp, cp * sr, cp * cr],
-        ]
-    )
+def _colour(material: Element) -> tuple[float, ...] | None:
+    """Red, green and blue from 0 to 1; None without a valid colour."""
+    colour = material.find('color')
+    words = [] if colour is None else colour.get('rgba', '').split()
+    try:
+        red, green, blue = (float(word) for word in words[:3])
+    except ValueError:
+        return None
+    return red, green, blue

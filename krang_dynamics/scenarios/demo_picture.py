@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from ..arrays import Array
-from ..errors import InputError, KrangError
+from ..bags.io.files import writing
+from ..bags.io.html_page import new_figure
 from ..robot.model import Robot
 from ..viewer.animation import draw
 from .demo_record import DemoRecord
@@ -23,13 +24,7 @@ def paint(
     robot: Robot, scenario: Scenario, record: DemoRecord, results: Sequence[Result], file: str | Path
 ) -> None:
     """Write the PNG, with the verdict of the results in its title."""
-    try:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise KrangError('matplotlib is not installed; pip install matplotlib') from None
-    figure = Figure(figsize=(14, 10), layout='constrained')
-    FigureCanvasAgg(figure)
+    figure = new_figure(14, 10)
     verdict, colour = _verdict(results)
     figure.suptitle(f'{robot.name}: {verdict}', color=colour)
     halves: Any = figure.subfigures(1, 2)
@@ -51,10 +46,8 @@ def paint(
     for place in (*axes, torque_axes):
         _mark_phases(place, scenario, times[-1], with_names=place in (axes[0], torque_axes))
     draw(robot_axes, robot, record.q[:: max(1, len(record.q) // 300)])
-    try:
+    with writing(file):
         figure.savefig(file, dpi=90)
-    except OSError as error:
-        raise InputError(f'{file}: cannot be written: {error.strerror}') from error
 
 
 def joint_groups(robot: Robot) -> dict[str, list[int]]:

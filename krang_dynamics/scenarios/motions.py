@@ -1,6 +1,7 @@
 """Smooth joint motions for demonstrations."""
 
 import numpy as np
+from scipy.integrate import cumulative_trapezoid
 from scipy.interpolate import make_interp_spline
 from scipy.optimize import brentq
 
@@ -64,13 +65,14 @@ def balanced_pitch(robot: Robot, q: Array) -> float:
     return float(brentq(offset, -1.5, 0.8, xtol=1e-14))
 
 
-def figure_of_eight(step: float = 0.01, blend: float = 0.4, start: float = 4.0) -> JointMotion:
+def figure_of_eight() -> JointMotion:
     """Otbot's figure of eight at 1 m/s, with the platform turning at 1 rad/s.
 
     The published path is a line, three quarters of a circle, a line, three quarters of a circle in the
-    other direction, and a line. Here the curvature changes within `blend` [m] instead of in steps, the speed
-    within `start` [s], the platform rate within 1 s, and both circles have the same speed.
+    other direction, and a line. Here the curvature changes within 0.4 m instead of in steps, the speed
+    within 4 s, the platform rate within 1 s, and both circles have the same speed.
     """
+    step, blend, start = 0.01, 0.4, 4.0  # [s], [m], [s]
     lengths, curvatures = [2.0, 1.5 * np.pi, 2.0, 1.5 * np.pi, 2.0], [0, 1, 0, -1, 0]
     total = sum(lengths)
     s = np.linspace(0, total, 20001)
@@ -78,19 +80,15 @@ def figure_of_eight(step: float = 0.01, blend: float = 0.4, start: float = 4.0) 
     curvature = np.repeat(curvatures, np.round(np.array(lengths) / total * 20001).astype(int) + 1)[:20001]
     padded = np.pad(curvature.astype(float), len(window), mode='edge')
     curvature = np.convolve(padded, window / window.sum(), mode='same')[len(window) : -len(window)]
-    heading = integral(curvature, s)
-    x, y = integral(np.cos(heading), s), integral(np.sin(heading), s)
+    heading = cumulative_trapezoid(curvature, s, initial=0)
+    x, y = (cumulative_trapezoid(f(heading), s, initial=0) for f in (np.cos, np.sin))
 
     end = total + start
     fine = np.linspace(0, end, 40001)
-    travelled = integral(smooth_step(fine / start) * smooth_step((end - fine) / start), fine)
-    turned = integral(smooth_step(fine - start) * smooth_step(end - start - fine), fine)
+    speed = smooth_step(fine / start) * smooth_step((end - fine) / start)
+    turn_rate = smooth_step(fine - start) * smooth_step(end - start - fine)
+    travelled, turned = (cumulative_trapezoid(f, fine, initial=0) for f in (speed, turn_rate))
     times = np.arange(0, end + step / 2, step)
     along = np.interp(times, fine, travelled * total / travelled[-1])
     points = [np.interp(along, s, x), np.interp(along, s, y), np.interp(times, fine, turned)]
     return JointMotion(('x', 'y', 'alpha'), times, np.array(points).T)
-
-
-def integral(f: Array, x: Array) -> Array:
-    """Integral of samples f over x, from 0, by the trapezoidal rule."""
-    return np.concatenate([[0], np.cumsum((f[1:] + f[:-1]) / 2 * np.diff(x))])

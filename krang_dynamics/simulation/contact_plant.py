@@ -8,9 +8,8 @@ from ..arrays import Array
 from ..errors import KrangError
 from ..robot.model import Robot
 from ..robot.urdf_editing import UrdfDocument, kinematics_xml
-from .ground import GRIP, caster, ground_level
 from .mujoco_model import HARD, MujocoModel, import_mujoco, mujoco_spec
-from .planar_base import PlanarBase
+from .planar_base import GRIP, PlanarBase, caster, ground_level
 from .plant import Plant
 
 PENETRATION = 1e-6  # [m] by which the ground is raised, so that the wheels grip from the first step

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays import Array, array
+from ..bags.io.files import writing
 from ..errors import InputError, KrangError
 from ..robot.model import Robot
 from .figure import Figure
@@ -40,10 +41,8 @@ def animate(robot: Robot, times: Array, positions: Array, file: str | Path) -> N
     fine = np.arange(t[0], t[-1] + PERIOD / 2, PERIOD / FINER)
     path = np.column_stack([np.interp(fine, t, column) for column in motion.T])
     first, *others = _pictures(robot, path)
-    try:
+    with writing(file):
         first.save(file, 'GIF', save_all=True, append_images=others, duration=round(1000 * PERIOD), loop=0)
-    except OSError as error:
-        raise InputError(f'{file}: cannot be written: {error.strerror}') from error
 
 
 def _motion(robot: Robot, positions: Array) -> Array:

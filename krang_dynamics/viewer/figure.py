@@ -5,8 +5,10 @@ from scipy.spatial import ConvexHull, QhullError
 
 from ..arrays import Array
 from ..robot.model import Robot
-from .shapes import circle, shapes
+from ..robot.urdf import CORNERS, Shape
 
+GREY = (0.6, 0.6, 0.65)  # of a shape without a material
+ROUND = 20  # points of a circle
 FLAT = 1e-3  # relative thickness below which a robot is planar
 OBLIQUE = (-0.96, 0.3)  # azimuth and elevation of the camera [rad]
 FROM_ABOVE = (-0.96, 0.9)  # for a mobile base
@@ -28,7 +30,8 @@ class Figure:
             for joint in robot.urdf.joints.values()
             if joint.parent in self._links and joint.child in self._links
         ]
-        self._shapes = [shape for shape in shapes(robot) if shape.link in self._links]
+        visuals = [(link, shape) for link in self._links for shape in robot.urdf.links[link].visuals]
+        self._shapes = [(link, hull(s), s.colour or GREY) for link, s in visuals if s.kind != 'mesh']
         self._wheels = [(w.link, circle(w.radius, np.array(w.axle))) for w in robot.config.rolling]
         self._look_at(motion)
 
@@ -66,7 +69,7 @@ class Figure:
     def polygons(self, q: Array) -> list[tuple[Array, tuple[float, ...]]]:
         """Outlines [m] and colours of the shapes, the farthest first."""
         poses = self._poses(q)
-        placed = [(_placed(shape.corners, poses[shape.link]), shape.colour) for shape in self._shapes]
+        placed = [(_placed(points, poses[link]), colour) for link, points, colour in self._shapes]
         placed.sort(key=lambda entry: float(entry[0].mean(axis=0) @ self.view[2]))
         return [(_outline(self._flat(corners)), colour) for corners, colour in placed]
 
@@ -101,11 +104,29 @@ class Figure:
     def _corners(self, poses: dict[str, Array]) -> Array:
         """All points that the picture must contain, in world axes [m]."""
         rims = [_placed(rim, poses[link]) for link, rim in self._wheels]
-        solids = [_placed(shape.corners, poses[shape.link]) for shape in self._shapes]
+        solids = [_placed(points, poses[link]) for link, points, _ in self._shapes]
         return np.vstack([*solids, *rims, [pose[:3, 3] for pose in poses.values()]])
 
     def _flat(self, points: Array) -> Array:
         return np.asarray(points @ self.view[:2].T)
+
+
+def hull(shape: Shape) -> Array:
+    """Points (k, 3) whose convex hull is a box, a cylinder or a sphere, in the link's axes [m]."""
+    radius, _, height = shape.half.tolist()
+    if shape.kind == 'cylinder':
+        rim, end = circle(radius, np.array([0.0, 0.0, 1.0])), np.array([0.0, 0.0, height])
+        return shape.placed(np.vstack([rim - end, rim + end]))
+    if shape.kind == 'sphere':
+        return shape.placed(np.vstack([circle(radius, axis) for axis in (*np.eye(3), *CORNERS)]))
+    return shape.placed(CORNERS * shape.half)
+
+
+def circle(radius: float, axis: Array) -> Array:
+    """Points (k, 3) of a circle about the origin, normal to `axis`; the last equals the first [m]."""
+    angle = np.linspace(0, 2 * np.pi, ROUND + 1)
+    across = np.linalg.svd(np.reshape(axis, (1, 3)))[2][1:]
+    return np.asarray(radius * (np.outer(np.cos(angle), across[0]) + np.outer(np.sin(angle), across[1])))
 
 
 def _drawn_links(robot: Robot) -> list[str]:

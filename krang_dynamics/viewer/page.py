@@ -16,8 +16,7 @@ from ..errors import InputError
 from ..robot.model import Robot
 from .access import Access, is_local, stored_token
 from .charts import Charts
-from .controls import Actions, Controls
-from .hand_targets import HandTargets
+from .controls import Actions, Controls, HandTargets
 from .playback import ModelCharts, Playback, PlaybackControls, choose_joint
 from .scene import RobotScene
 from .web_server import start_server

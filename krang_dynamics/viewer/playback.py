@@ -16,7 +16,7 @@ from .charts import Chart
 SPEEDS = ('0.1', '0.25', '0.5', '1', '2', '5', '10')
 WORST = 3  # moments of each joint, the largest errors first
 MOST_MOMENTS = 40
-OUTLOOK = 1.0  # before a moment, so that one sees it come [s]
+LEAD = 1.0  # shown before a moment [s]
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ class PlaybackControls:
 
     def _jump(self, choices: list[str], chosen: str) -> None:
         if chosen in choices:
-            self._playback.jump(self._playback.moments[choices.index(chosen)].time - OUTLOOK)
+            self._playback.jump(self._playback.moments[choices.index(chosen)].time - LEAD)
 
 
 class ModelCharts:

@@ -47,7 +47,7 @@ class RobotScene:
         self.middle = (low + high) / 2
         self.ground = min(float(low[2]), 0.0)
         self._shown_centre = np.full(3, np.inf)
-        self._down = np.zeros(3)  # arrow of the weight, once the controller tells its direction [m]
+        self._down = np.zeros(3)  # arrow of the weight, once the controller has published its direction [m]
         self._add_ground()
         self._add_mass_centre()
         odom = robot.config.odom
@@ -99,7 +99,7 @@ class RobotScene:
             trail.add(self._origin(end))
 
     def clear_trails(self) -> None:
-        """Forget the past, after a jump in time."""
+        """Remove the trails, after a jump in time."""
         for trail in (*self._trails, *self._planned):
             trail.clear()
 

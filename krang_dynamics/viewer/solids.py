@@ -1,22 +1,17 @@
-"""The visual shapes and mesh files of a URDF, as triangles."""
+"""The visual shapes and mesh files of a robot, as triangles."""
 
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
-from xml.etree.ElementTree import Element
 
 import numpy as np
 import trimesh
 
 from ..arrays import Array, Indices
 from ..robot.model import Robot
-from ..robot.urdf_editing import UrdfDocument
-from .shapes import material_of, materials, pose_of
+from ..robot.urdf import Shape, Urdf
 
 PLAIN = (0.62, 0.64, 0.68)  # of a body without a material
-PACKAGE = 'package://'
 SECTIONS = 32  # of a round body
 STICK, BALL = 0.012, 0.025  # radii of a robot without shapes [m]
 
@@ -32,66 +27,37 @@ class Solid:
 
 
 def solids(robot: Robot) -> tuple[list[Solid], list[str]]:
-    """The visual solids of all links, and the reasons why some files are not shown."""
-    document = UrdfDocument(robot.urdf.text).robot
-    known, found, problems = materials(document), [], []
-    for link in document.iterfind('link'):
-        for visual in link.iterfind('visual'):
+    """The visual solids of all links, and the reasons why some shapes are not shown."""
+    found, problems = [], list(robot.urdf.problems)
+    for link in robot.urdf.links.values():
+        for shape in link.visuals:
             try:
-                parts = list(_parts(visual.find('geometry'), robot.urdf.source))
+                parts = [
+                    (mesh, shape.colour or _own_colour(mesh) or PLAIN) for mesh in _parts(shape, robot.urdf)
+                ]
             except Exception as error:  # of any kind: mesh files may contain anything
-                problems.append(f'{link.get("name")}: {error}')
+                problems.append(f'{link.name}: {error}')
                 continue
-            given = material_of(visual, known)
-            rotation, place = pose_of(visual)
-            for mesh, own in parts:
-                colour = given or own or PLAIN
-                found.append(
-                    Solid(
-                        link.get('name', ''),
-                        np.asarray(mesh.vertices @ rotation.T + place),
-                        np.asarray(mesh.faces),
-                        (round(255 * colour[0]), round(255 * colour[1]), round(255 * colour[2])),
-                    )
-                )
+            for mesh, colour in parts:
+                r, g, b = (round(255 * x) for x in colour)
+                vertices = shape.placed(np.asarray(mesh.vertices))
+                found.append(Solid(link.name, vertices, np.asarray(mesh.faces), (r, g, b)))
     return found or list(_sticks(robot)), problems
 
 
-def mesh_file(name: str, source: str) -> Path:
-    """The file of a mesh; package:// is looked up in ROS, then in the folders above the URDF."""
-    if not name.startswith(PACKAGE):
-        return Path(source).parent / name.removeprefix('file://')
-    package, _, rest = name.removeprefix(PACKAGE).partition('/')
-    above = [*Path(source).resolve().parents]
-    folders = [parent for parent in above if parent.name == package]
-    folders += [parent / package for parent in above]
-    for variable, below in (('AMENT_PREFIX_PATH', 'share'), ('ROS_PACKAGE_PATH', '')):
-        prefixes = os.environ.get(variable, '').split(os.pathsep)
-        folders = [*(Path(prefix) / below / package for prefix in prefixes if prefix), *folders]
-    for folder in folders:
-        if (folder / rest).is_file():
-            return folder / rest
-    raise FileNotFoundError(f'{name} was not found in ROS packages or above {source}')
-
-
-def _parts(geometry: Element | None, source: str) -> Iterator[tuple[Any, tuple[float, ...] | None]]:
-    """Meshes of a geometry, with their own colour if they have one."""
-    if geometry is None:
-        return
-    if (box := geometry.find('box')) is not None:
-        yield trimesh.creation.box(_numbers(box, 'size')), None
-    elif (cylinder := geometry.find('cylinder')) is not None:
-        radius, length = _numbers(cylinder, 'radius')[0], _numbers(cylinder, 'length')[0]
-        yield trimesh.creation.cylinder(radius, length, sections=SECTIONS), None
-    elif (sphere := geometry.find('sphere')) is not None:
-        yield trimesh.creation.icosphere(3, _numbers(sphere, 'radius')[0]), None
-    elif (mesh := geometry.find('mesh')) is not None:
-        scale = _numbers(mesh, 'scale') if mesh.get('scale') else np.ones(3)
-        scene = trimesh.load_scene(mesh_file(mesh.get('filename', ''), source))
-        parts: Any = scene.dump()
-        for part in parts:
-            part.apply_scale(scale)
-            yield part, _own_colour(part)
+def _parts(shape: Shape, urdf: Urdf) -> list[Any]:
+    """trimesh's meshes of a shape, in its own axes."""
+    radius, _, height = shape.half.tolist()
+    if shape.kind == 'box':
+        return [trimesh.creation.box(2 * shape.half)]
+    if shape.kind == 'cylinder':
+        return [trimesh.creation.cylinder(radius, 2 * height, sections=SECTIONS)]
+    if shape.kind == 'sphere':
+        return [trimesh.creation.icosphere(3, radius)]
+    parts: Any = trimesh.load_scene(urdf.mesh_file(shape.file)).dump()
+    for part in parts:
+        part.apply_scale(shape.half)
+    return list(parts)
 
 
 def _own_colour(mesh: Any) -> tuple[float, ...] | None:
@@ -114,7 +80,3 @@ def _sticks(robot: Robot) -> Iterator[Solid]:
             parts.append((joint.parent, trimesh.creation.cylinder(STICK, segment=ends, sections=12)))
         for link, mesh in parts:
             yield Solid(link, np.asarray(mesh.vertices), np.asarray(mesh.faces), colour)  # type: ignore[arg-type]
-
-
-def _numbers(element: Element, key: str) -> Array:
-    return np.array([float(word) for word in element.get(key, '').split()])

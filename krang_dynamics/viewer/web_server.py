@@ -84,13 +84,13 @@ def _by_role(handler: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
     async def handle(connection: Any) -> None:
         is_operator = connection.role is Role.OPERATOR
-        await handler(connection if is_operator else _Deaf(connection))
+        await handler(connection if is_operator else _SendOnly(connection))
 
     return handle
 
 
-class _Deaf:
-    """A connection that discards all messages it receives, before they are decoded."""
+class _SendOnly:
+    """A connection whose received messages are discarded before they are decoded."""
 
     def __init__(self, connection: Any) -> None:
         self._connection = connection

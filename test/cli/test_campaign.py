@@ -29,7 +29,7 @@ def test_a_run_is_repeated_with_a_picture_and_a_bag(tmp_path, capsys):
     ],
 )
 def test_an_error_is_one_line(capsys, monkeypatch, arguments, message):
-    monkeypatch.setattr('krang_dynamics.bags.cluster.CONNECT', 0.5)
+    monkeypatch.setattr('krang_dynamics.bags.parallel.CONNECT', 0.5)
     assert main(['campaign', *arguments]) == 2
     error = capsys.readouterr().err
     assert message in error

@@ -1,5 +1,6 @@
 """Robot against the equations of its source, written a second time in reference/."""
 
+import pickle
 import re
 from copy import deepcopy
 
@@ -788,6 +789,15 @@ def test_later_calls_do_not_change_earlier_results(otbot):
     for method in METHODS:
         getattr(otbot, method)(*arguments(otbot, method, scale=0.7).values())
     np.testing.assert_equal(results, copies)
+
+
+def test_a_robot_in_another_process_is_the_same(rng):
+    robot = kd.load_robot('otbot', gravity=(0.1, 0.0, -9.7)).with_payload('platform', 2.0, (0.1, 0.0, 0.0))
+    q, v, a = rng.uniform(-1, 1, (3, robot.nv))
+    text = pickle.dumps(robot)
+    assert len(text) < 2 * len(robot.urdf.text)
+    expected = robot.inverse_dynamics(q, v, a)
+    np.testing.assert_array_equal(pickle.loads(text).inverse_dynamics(q, v, a), expected)
 
 
 @pytest.mark.parametrize('name', sorted(SCALARS))

@@ -8,7 +8,6 @@ from krang_dynamics.scenarios.motions import (
     JointMotion,
     balanced_pitch,
     figure_of_eight,
-    integral,
     krang_at_full_speed,
     smooth_step,
 )
@@ -46,11 +45,6 @@ def test_a_smooth_step_rests_at_both_ends():
         near = np.abs(s - end) < 2e-4
         assert np.abs(v[near]).max() < 1e-5
         assert np.abs(a[near]).max() < 0.05
-
-
-def test_the_integral_of_a_cosine_is_the_sine():
-    x = np.linspace(0, 2, 2001)
-    np.testing.assert_allclose(integral(np.cos(x), x), np.sin(x), atol=1e-6)
 
 
 def test_a_motion_has_the_same_values_as_points_and_as_a_function():

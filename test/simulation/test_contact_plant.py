@@ -9,8 +9,7 @@ from simulation.tractor import TEXT, tractor
 import krang_dynamics as kd
 from krang_dynamics.simulation import ContactPlant, PinocchioPlant
 from krang_dynamics.simulation.contact_plant import rolling_spec
-from krang_dynamics.simulation.ground import CASTER_SHARE, GRIP
-from krang_dynamics.simulation.planar_base import PlanarBase
+from krang_dynamics.simulation.planar_base import CASTER_SHARE, GRIP, PlanarBase
 
 mujoco = pytest.importorskip('mujoco', reason='mujoco is not installed')
 

@@ -5,7 +5,7 @@ import pytest
 import trimesh
 
 from krang_dynamics.robot.library import load_robot, robots
-from krang_dynamics.viewer.solids import mesh_file, solids
+from krang_dynamics.viewer.solids import solids
 
 BODY = '<inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>'
 ARM = """<robot name="arm"><link name="base"/><link name="tip">{body}{visual}</link>
@@ -68,7 +68,7 @@ def test_a_package_of_ros_is_found_by_its_prefix(monkeypatch, tmp_path):
     file.parent.mkdir(parents=True)
     file.touch()
     monkeypatch.setenv('AMENT_PREFIX_PATH', str(tmp_path))
-    assert mesh_file('package://my_arm/tip.stl', '/elsewhere/arm.urdf') == file
+    assert arm('').urdf.mesh_file('package://my_arm/tip.stl') == file
 
 
 def test_a_missing_or_damaged_file_is_a_problem_and_the_rest_is_shown(tmp_path):
@@ -80,3 +80,10 @@ def test_a_missing_or_damaged_file_is_a_problem_and_the_rest_is_shown(tmp_path):
     assert len(problems) == 2
     assert 'no.stl' in problems[0]
     assert {solid.link for solid in found} == {'base', 'tip'}  # balls and sticks
+
+
+@pytest.mark.parametrize('shape', ['<box size="1 2"/>', '<sphere/>', '<capsule radius="1"/>', ''])
+def test_a_shape_without_a_size_is_a_problem_and_the_robot_is_loaded(shape):
+    found, (problem,) = solids(arm(f'<visual><geometry>{shape}</geometry></visual>'))
+    assert problem.startswith('tip: ')
+    assert {solid.link for solid in found} == {'base', 'tip'}

@@ -1,6 +1,6 @@
 """The figures of one bag: error, friction and offset of every joint, and the load at every hand."""
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -43,9 +43,6 @@ class JointRow:
     offset: float = np.nan  # mean torque that does not depend on the speed [N m]
     load: float = np.nan  # mass at a hand that the model does not have [kg]
     error: str = ''  # why the bag cannot be used
-
-    def as_dict(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 def signature(path: str) -> tuple[int, int]:

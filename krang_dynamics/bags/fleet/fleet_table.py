@@ -1,18 +1,17 @@
 """The table of a fleet: bags are found, read once, and kept as Parquet."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from fnmatch import fnmatch
 from glob import glob
 from pathlib import Path
 
 import numpy as np
-import yaml
 
 from ...errors import ConfigError, KrangError
 from ...robot.library import robots
-from ..cluster import on_cluster
-from ..parallel import Progress
+from ...robot.schema import load_yaml
+from ..parallel import Progress, on_cluster
 from .bag_figures import BagTask, JointRow, read_bag, signature
 from .change_points import Change, find_change
 
@@ -144,10 +143,7 @@ def load_models(path: str | None) -> dict[str, str]:
     """Robots by pattern of machine names, from a YAML file; without a file the shipped names: 'krang*'."""
     if path is None:
         return {f'{name}*': name for name in sorted(robots(), key=len, reverse=True)}
-    try:
-        data = yaml.safe_load(Path(path).read_text(encoding='utf-8'))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise ConfigError(f'{path}: cannot be read as YAML: {error}') from None
+    data = load_yaml(path)
     if not isinstance(data, dict) or not all(isinstance(v, str) for v in data.values()):
         raise ConfigError(f'{path}: it must have lines `machine: robot`, for example krang-*: krang')
     return {str(key): value for key, value in data.items()}
@@ -218,7 +214,7 @@ def save_store(path: str, rows: Sequence[JointRow]) -> None:
         float: pyarrow.float64,
     }
     schema = pyarrow.schema([(f.name, kinds[f.type]()) for f in fields(JointRow) if isinstance(f.type, type)])
-    table = pyarrow.Table.from_pylist([row.as_dict() for row in rows], schema=schema)
+    table = pyarrow.Table.from_pylist([asdict(row) for row in rows], schema=schema)
     partial = Path(f'{path}.partial')
     try:
         pyarrow.parquet.write_table(table, partial)

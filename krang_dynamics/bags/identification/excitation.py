@@ -7,6 +7,7 @@ from itertools import pairwise
 import numpy as np
 
 from ...arrays import Array, Mask
+from ...control.reference.trajectory import JointTrajectory
 from ...errors import InputError, KrangError, UnknownNameError, UrdfError
 from ...robot.model import Robot
 from ...robot.self_distance import SelfDistance
@@ -106,51 +107,26 @@ class Excitation:
             ]
         )
 
-    def csv(self) -> str:
-        """One line per point: time, then position, velocity and acceleration of each moving joint."""
+    def trajectory(self) -> JointTrajectory:
+        """The motion of the joints that move."""
         columns = [self.robot.joint_names.index(name) for name in self.moved]
-        header = ['time', *(f'{kind}.{name}' for kind in ('q', 'v', 'a') for name in self.moved)]
-        values = np.column_stack([self.t, self.q[:, columns], self.v[:, columns], self.a[:, columns]])
-        lines = (','.join(f'{x:.9g}' for x in row) for row in values)
-        return '\n'.join([','.join(header), *lines, ''])
-
-    def message(self) -> str:
-        """A trajectory_msgs/JointTrajectory as YAML, for `krang send` and `ros2 topic pub`.
-
-        Numbers have no exponent: YAML 1.1 reads 7e-08 as text.
-        """
-        columns = [self.robot.joint_names.index(name) for name in self.moved]
-        lines = [f'joint_names: [{", ".join(self.moved)}]', 'points:']
-        for t, q, v, a in zip(self.t.tolist(), self.q, self.v, self.a, strict=True):
-            seconds, nanoseconds = divmod(round(t * 1e9), 1_000_000_000)
-            for kind, values in (('- positions', q), ('  velocities', v), ('  accelerations', a)):
-                lines.append(f'{kind}: [{", ".join(f"{x:.9f}" for x in values[columns])}]')
-            lines.append(f'  time_from_start: {{sec: {seconds}, nanosec: {nanoseconds}}}')
-        return '\n'.join([*lines, ''])
+        return JointTrajectory(self.moved, self.t, self.q[:, columns], self.v[:, columns], self.a[:, columns])
 
 
-def excite(
-    robot: Robot, design: Design | None = None, locked: Mapping[str, float] | None = None
-) -> Excitation:
-    """Search for coefficients of least condition number; deterministic."""
-    return excite_several(robot, 1, design, locked)[0]
+def excite(robot: Robot, design: Design, locked: Mapping[str, float], count: int = 1) -> list[Excitation]:
+    """Motions that are well conditioned together; the condition number of each is that of all up to it.
 
-
-def excite_several(
-    robot: Robot, count: int, design: Design | None = None, locked: Mapping[str, float] | None = None
-) -> list[Excitation]:
-    """Motions that are well conditioned together; the condition number of each is that of all up to it."""
+    Each search for coefficients of least condition number is deterministic.
+    """
     if count < 1:
         raise InputError(f'--motions is {count}; it must be 1 or more')
-    search = _Search(_movable(robot, locked or {}), design or Design(), locked or {})
+    search = _Search(_movable(robot, locked), design, locked)
     return [search.run(number) for number in range(count)]
 
 
-def friction_passes(
-    robot: Robot, design: Design | None = None, locked: Mapping[str, float] | None = None
-) -> Excitation:
+def friction_passes(robot: Robot, design: Design, locked: Mapping[str, float]) -> Excitation:
     """Passes at constant speeds, forward and back, each half as fast as the one before."""
-    return _Passes(_movable(robot, locked or {}), design or Design(), locked or {}).run()
+    return _Passes(_movable(robot, locked), design, locked).run()
 
 
 def _movable(robot: Robot, locked: Mapping[str, float]) -> Robot:

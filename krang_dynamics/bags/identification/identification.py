@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +16,9 @@ from ...text import number, table
 from .. import parallel
 from ..io.reader import Bag
 from ..validation.filtering import Filtering
-from ..validation.recording import Reading, Recording, Window
+from ..validation.recording import Reading, Recording
+from ..validation.residual import explained_effort
 from ..validation.validation import Validation, validate
-from ..validation.verdict import explained_effort
-from .bandwidth import suitable_cutoff
 from .consistent_fit import fit_consistent, is_consistent
 from .least_squares import (
     BaseFit,
@@ -28,18 +28,28 @@ from .least_squares import (
     fit_base,
     without_nuisance,
 )
-from .model_choice import choose_model, chosen_factors, survey_all
+from .model_choice import choose_model, chosen_factors, suitable_cutoff, survey_all
 from .model_files import with_friction_and_motors, with_inertias
 from .parameter_fit import motor_gain, motor_gain_by_load, noise_levels
 from .plausible_bodies import body_bounds
 from .regressor import Regressor, Unknowns, link_parameters, random_motion
-from .window_equations import Estimate, Source, WeightedEquations, WeightedJob
+from .window_equations import Estimate, Item, Source, WeightedEquations, weighting
 
 WORSE = 1.1  # ratio of errors from which a model is worse on held-out data,
 NOTICEABLE = 0.02  # if the error grows by this share of the torque
 HEAVIER = 3.0  # factor between described and identified mass from which the recording is doubtful
 EXPLAINED = 0.3  # least share of a joint's effort that model, motion or pose must explain
 KNOWN = 0.1  # relative deviation up to which a base parameter counts as well determined
+
+
+@dataclass
+class Gains:
+    """Factors on the effort by joint, their standard deviations and sources, and why others are missing."""
+
+    values: dict[str, float] = field(default_factory=dict)
+    deviations: dict[str, float] = field(default_factory=dict)
+    sources: dict[str, str] = field(default_factory=dict)
+    problems: list[str] = field(default_factory=list)
 
 
 @dataclass
@@ -53,9 +63,7 @@ class Identification:
     base: BaseParameters
     base_fit: BaseFit
     noise: dict[str, float]  # by joint [N m]
-    gains: dict[str, float]  # by joint, factors on the effort
-    gain_deviations: dict[str, float]
-    gain_sources: dict[str, str]  # what they were identified from
+    gains: Gains
     robot: Robot
     kinds: dict[str, dict[str, tuple[float, float, float]]]  # joint, kind: before, after, deviation
     bodies: int  # number; theta begins with ten entries for each
@@ -63,7 +71,6 @@ class Identification:
     count: int = 0  # samples used, after thinning
     light: dict[str, int] = field(default_factory=dict)  # by joint: samples that lost weight as outliers
     left_out: dict[str, str] = field(default_factory=dict)  # joints whose equations were not used, and why
-    problems: list[str] = field(default_factory=list)
     check: list[str] = field(default_factory=list)  # of the recordings
     contradictions: list[str] = field(default_factory=list)  # of the recordings: units and limits
     before: list[Validation] = field(default_factory=list)  # of the held-out data
@@ -128,7 +135,7 @@ class Identification:
         """The report for a terminal."""
         rows = []
         notes = [f'! {name} is left out: {why}' for name, why in self.left_out.items()]
-        notes += [f'! {problem}' for problem in self.problems]
+        notes += [f'! {problem}' for problem in self.gains.problems]
         outliers = ', '.join(f'{name} {count}' for name, count in self.light.items() if count)
         for joint, kinds in self.kinds.items():
             for kind, (before, after, deviation) in kinds.items():
@@ -155,10 +162,11 @@ class Identification:
             f'Bodies, {self.consistent()} of {self.bodies} physically consistent',
             *(f'  {line}' for line in self._bodies()),
         ]
-        if self.gain_deviations:
+        if self.gains.values:
+            found = self.gains
             gains = [
-                [name, number(gain), number(self.gain_deviations[name], 2), self.gain_sources[name]]
-                for name, gain in self.gains.items()
+                [name, number(gain), number(found.deviations[name], 2), found.sources[name]]
+                for name, gain in found.values.items()
             ]
             lines += ['', 'Motor gains: factors on the recorded effort']
             lines += [f'  {line}' for line in table(['joint', 'gain', 'deviation', 'from'], gains)]
@@ -201,7 +209,7 @@ class Identification:
             'delay': {'value': self.delay[0], 'deviation': self.delay[1]},
             'offsets': dict(zip(self.robot.joint_names, self.robot.friction.offset.tolist(), strict=True)),
             'widths': dict(zip(self.robot.joint_names, self.robot.friction.width.tolist(), strict=True)),
-            'gains': self.gains,
+            'gains': self.gains.values,
             'left_out': self.left_out,
             'outliers': self.light,
             'check': self.check,
@@ -259,7 +267,7 @@ def identify(
             if 0 < factor < 1
         ]
     found.used = f'{", ".join(map(str, paths))}, {part[1]:.0%}, {found.count} samples, {filtering.describe()}'
-    calibrated = replace(reading, gains=found.gains)
+    calibrated = replace(reading, gains=found.gains.values)
     rest = [(path, (0.0, 1.0)) for path in held_out] or [(path, (share, 1.0)) for path in paths if share < 1]
     for path, span in rest:
         found.before.append(validate(path, robot, reading, filtering, span))
@@ -312,12 +320,8 @@ def _source(
             f'{paths[0]}: no joint with effort moves; record a motion (krang excite), or identify masses '
             'from poses at rest with --static'
         )
-    urdf = (robot.urdf.text, robot.urdf.source)
     masks = (moves & used, measured & used, known & used)
-    source = Source(
-        tuple(map(Path, paths)), robot.config, urdf, reading, filtering, *masks, payloads=robot.payloads
-    )
-    return source, left_out
+    return Source(tuple(map(Path, paths)), robot, reading, filtering, *masks), left_out
 
 
 @dataclass(frozen=True)
@@ -325,7 +329,7 @@ class Loaded:
     """Recordings with a known load, and what it adds to the parameters of the links."""
 
     source: Source
-    items: list[tuple[int, Window]]
+    items: list[Item]
     load: Array
 
 
@@ -339,7 +343,7 @@ def _with_load(source: Source, robot: Robot, paths: Sequence[str | Path], loads:
 
 def fit(
     source: Source,
-    items: list[tuple[int, Window]],
+    items: list[Item],
     unknowns: Unknowns,
     locked: Mapping[str, float],
     find_gains: bool = False,
@@ -347,7 +351,7 @@ def fit(
     loaded: Loaded | None = None,
 ) -> Identification:
     """Delay, shape of friction, motor gains if requested, then physically consistent and base parameters."""
-    robot = source.robot()
+    robot = source.robot
     surveyed = survey_all(source, unknowns, items)
     first = Regressor(robot, unknowns, source.moving, source.measured, source.known)
     regressor, delay = choose_model(first, surveyed)
@@ -367,13 +371,13 @@ def fit(
         source = replace(source, reading=replace(source.reading, gains=gains.values))
     driven = regressor.measured[regressor.rows]
     theta, noises = noise_levels(regressor, factors, driven)
-    job = WeightedJob(source, regressor.unknowns, Estimate(theta, noises, delay))
-    results = parallel.run(job, items, 'fitting')
+    estimate = Estimate(theta, noises, delay)
+    results = parallel.run(partial(weighting, source, regressor.unknowns, estimate), items, 'fitting')
     weighted = next(results)
     for other in results:
         weighted.add(other)
     solution = solve(regressor, weighted, locked, total_mass)
-    gathered = Identification(
+    return Identification(
         names=regressor.names,
         prior=regressor.prior,
         theta=solution.theta,
@@ -381,28 +385,14 @@ def fit(
         base=solution.base,
         base_fit=solution.base_fit,
         noise=dict(zip(names, solution.noises.tolist(), strict=True)),
-        gains=gains.values,
-        gain_deviations=gains.deviations,
-        gain_sources=gains.sources,
+        gains=gains,
         robot=_as_robot(regressor, solution.theta, gains.values, factors),
         kinds=_kinds(regressor, solution.theta, solution.deviation),
         bodies=len(regressor.bodies),
         delay=(delay + solution.delay[0], solution.delay[1]),
         count=weighted.factors[0].count,
         light=dict(zip(names, weighted.light.astype(int).tolist(), strict=True)),
-        problems=gains.problems,
     )
-    return gathered
-
-
-@dataclass
-class Gains:
-    """Factors on the effort by joint, their standard deviations and sources, and why others are missing."""
-
-    values: dict[str, float] = field(default_factory=dict)
-    deviations: dict[str, float] = field(default_factory=dict)
-    sources: dict[str, str] = field(default_factory=dict)
-    problems: list[str] = field(default_factory=list)
 
 
 def _gains(

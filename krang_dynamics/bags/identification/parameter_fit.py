@@ -1,10 +1,9 @@
-"""Parameters, noise levels and motor gains from the triangular factors of all joints."""
+"""Noise levels and motor gains from the triangular factors of all joints."""
 
 import numpy as np
 
 from ...arrays import Array, Mask
 from ...errors import BagError
-from .consistent_fit import ParameterBounds, fit_consistent
 from .least_squares import CORRELATED, TriangularFactor, stacked
 from .regressor import Regressor
 
@@ -37,21 +36,6 @@ def noise_levels(regressor: Regressor, factors: list[TriangularFactor], driven: 
         theta = spread * np.linalg.lstsq(design, np.concatenate([z, prior / spread]), rcond=None)[0]
         noises = np.maximum([factor.rmse(theta) for factor in factors], least)
     return theta, noises
-
-
-def fit_parameters(
-    regressor: Regressor,
-    factors: list[TriangularFactor],
-    driven: Mask,
-    bounds: ParameterBounds | None = None,
-) -> tuple[Array, Array, Array]:
-    """Physically consistent theta, its standard deviations, and the noise level of each row [N m]."""
-    noises = noise_levels(regressor, factors, driven)[1]
-    R, z = stacked(factors, noises)
-    fit = fit_consistent(
-        R, z, regressor.prior, regressor.spread, len(regressor.bodies), regressor.positive, bounds
-    )
-    return *fit, noises
 
 
 def motor_gain(regressor: Regressor, factor: TriangularFactor, joint: str) -> tuple[float, float]:

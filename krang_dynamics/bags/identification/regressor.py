@@ -64,7 +64,7 @@ class Regressor:
             body = self._model.inertias[i]
             names += [f'{self._model.names[i]}.{what}' for what in INERTIAL]
             prior += body.toDynamicParameters().tolist()
-            spread += _spread(body)
+            spread += spread_of(body)
         self.inertial = len(names)
         self.columns: list[tuple[str, int]] = []  # kind and joint of the other columns
         rotors, limits = np.diag(robot.rotor_inertia()), _torque_scale(robot)
@@ -190,7 +190,7 @@ def random_motion(robot: Robot, count: int, locked: Mapping[str, float] | None =
     return FilteredMotion(np.arange(count, dtype=float), np.arange(count), q, v, a, np.zeros_like(q))
 
 
-def _spread(body: pin.Inertia) -> list[float]:
+def spread_of(body: pin.Inertia) -> list[float]:
     """Standard deviations of the ten parameters: TRUST times the mass, at the radius of gyration."""
     m = body.mass
     size = float(np.trace(body.inertia)) / 2 / m + float(body.lever @ body.lever)  # squared [m2]

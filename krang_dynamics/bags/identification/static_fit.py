@@ -12,12 +12,9 @@ from ...robot.model import Robot
 from ...robot.urdf import Urdf
 from ...text import number, table
 from .model_files import with_inertias
+from .regressor import spread_of
 
-TRUST = 0.3  # relative standard deviation of a mass, and of a centre of mass relative to its body's size
-TOTAL, HEIGHT = (
-    0.005,
-    0.005,
-)  # relative standard deviations of total mass and height, unless torque shows them
+TOTAL, HEIGHT = 0.005, 0.005  # relative standard deviations of total mass and height, if no torque shows them
 OFFSET = np.radians(3.0)  # standard deviation of an unknown offset of a joint angle, and of gravity [rad]
 BALANCED = 0.002  # error of a pose that balances by hand or by a controller [rad]
 NOISE, LEAST_NOISE = 0.02, 1e-4  # of a measured torque, at first and at least [effort limits]
@@ -156,7 +153,8 @@ class _Fit:
         self.bodies = list(range(1, robot.model.njoints))
         prior = [robot.model.inertias[i].toDynamicParameters()[:4] for i in self.bodies]
         self.prior = np.concatenate(prior)
-        self.spread = np.concatenate([_spread(robot.model.inertias[i]) for i in self.bodies])
+        bodies = [robot.model.inertias[i] for i in self.bodies]
+        self.spread = np.concatenate([spread_of(b)[:4] if b.mass else np.full(4, 1e-9) for b in bodies])
 
     def run(self) -> tuple[Robot, dict[str, tuple[float, float]], Array]:
         """The robot, offsets with deviations, and standard deviations of the masses."""
@@ -258,14 +256,6 @@ class _Fit:
                 bodies[self.robot.model.names[i]] = new.toDynamicParameters()
         found = Robot(self.robot.config, Urdf(with_inertias(self.robot, bodies).text, self.robot.urdf.source))
         return found.with_gravity(self._gravity(p)) if self.unknowns.gravity else found
-
-
-def _spread(body: pin.Inertia) -> Array:
-    """Standard deviations of (m, m c)."""
-    if body.mass == 0:
-        return np.full(4, 1e-9)
-    size = np.sqrt(np.trace(body.inertia) / 2 / body.mass + body.lever @ body.lever)
-    return np.asarray(TRUST * body.mass * np.array([1.0, size, size, size]))
 
 
 def _rmse(robot: Robot, poses: Poses, j: int, shift: Array) -> float:

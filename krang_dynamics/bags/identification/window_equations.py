@@ -8,12 +8,8 @@ import numpy as np
 from scipy.interpolate import CubicSpline
 
 from ...arrays import Array, Mask
-from ...robot.config import RobotConfig
 from ...robot.model import Robot
-from ...robot.payload import Payload
-from ...robot.urdf import Urdf
 from ..io.reader import Bag
-from ..parallel import ParallelJob
 from ..validation.filtering import SHORTEST_RUN, FilteredMotion, Filtering, filtered_motions, low_pass
 from ..validation.recording import Reading, Recording, Window
 from .delay import DELAYS
@@ -33,44 +29,27 @@ class Source:
     """The inputs of the processes: recordings, robot, filter and the joints that are used."""
 
     paths: tuple[Path, ...]
-    config: RobotConfig
-    urdf: tuple[str | bytes, str]  # text and source
+    robot: Robot
     reading: Reading
     filtering: Filtering
     moving: Mask
     measured: Mask
     known: Mask
-    payloads: tuple[Payload, ...] = ()
-
-    def robot(self) -> Robot:
-        """The robot with its payloads."""
-        return Robot(self.config, Urdf(*self.urdf), self.payloads)
 
     def open(self, unknowns: Unknowns) -> tuple[list[Recording], Regressor]:
         """Recordings and regressor; once per process."""
-        robot = self.robot()
-        recordings = [Recording(Bag(path), robot, self.reading) for path in self.paths]
-        return recordings, Regressor(robot, unknowns, self.moving, self.measured, self.known)
+        recordings = [Recording(Bag(path), self.robot, self.reading) for path in self.paths]
+        return recordings, Regressor(self.robot, unknowns, self.moving, self.measured, self.known)
 
 
+Item = tuple[int, Window]  # number of the recording, and a window of it
 Survey = list[tuple[TriangularFactor, TriangularFactor]]  # per row, of alternating parts
 
 
-@dataclass(frozen=True)
-class SurveyJob(ParallelJob[tuple[int, Window], Survey]):
+def surveying(source: Source, unknowns: Unknowns) -> Callable[[Item], Survey]:
     """Factors of [Y, other shapes of friction, effort at several delays], from which these are chosen."""
-
-    source: Source
-    unknowns: Unknowns
-
-    def open(self) -> Callable[[tuple[int, Window]], Survey]:
-        recordings, regressor = self.source.open(self.unknowns)
-
-        def work(item: tuple[int, Window]) -> Survey:
-            number, window = item
-            return survey(recordings[number], regressor, self.source.filtering, window)
-
-        return work
+    recordings, regressor = source.open(unknowns)
+    return lambda item: survey(recordings[item[0]], regressor, source.filtering, item[1])
 
 
 def survey(recording: Recording, regressor: Regressor, filtering: Filtering, window: Window) -> Survey:
@@ -131,24 +110,12 @@ class WeightedEquations:
         return np.asarray(np.maximum(sums / np.maximum(self.products[:, 0], 1e-300), CORRELATED))
 
 
-@dataclass(frozen=True)
-class WeightedJob(ParallelJob[tuple[int, Window], WeightedEquations]):
+def weighting(source: Source, unknowns: Unknowns, estimate: Estimate) -> Callable[[Item], WeightedEquations]:
     """Equations of the chosen model, weighted by the residuals of a first estimate."""
-
-    source: Source
-    unknowns: Unknowns
-    estimate: Estimate
-
-    def open(self) -> Callable[[tuple[int, Window]], WeightedEquations]:
-        recordings, regressor = self.source.open(self.unknowns)
-
-        def work(item: tuple[int, Window]) -> WeightedEquations:
-            number, window = item
-            return weighted_equations(
-                recordings[number], regressor, self.source.filtering, window, self.estimate
-            )
-
-        return work
+    recordings, regressor = source.open(unknowns)
+    return lambda item: weighted_equations(
+        recordings[item[0]], regressor, source.filtering, item[1], estimate
+    )
 
 
 def weighted_equations(
@@ -187,7 +154,7 @@ def window_equations(
 ) -> Iterator[tuple[Array, Rows]]:
     """Of each run: times [s], and the equations of the samples that arrived in the window."""
     start, stop = window
-    margin = round(1e9 * max(2 * filtering.settling, 20 / recording.rate if recording.rate else 0.0))
+    margin = round(1e9 * filtering.margin(recording.rate))
     samples = recording.samples(start - margin, stop + margin)
     light = replace(filtering.light(recording.rate), spline=True)
     for motion in filtered_motions(samples, light):

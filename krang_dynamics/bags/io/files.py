@@ -1,10 +1,11 @@
 """Output files of commands: checked before the work begins; existing ones are replaced only with --force."""
 
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
-from ...errors import KrangError
+from ...errors import InputError, KrangError
 
 BAG_FILES = {'.mcap', '.db3', '.yaml'}
 
@@ -47,8 +48,15 @@ def write(path: str | None, text: str) -> None:
     """Write a text file, and print its name; without a path do nothing."""
     if path is None:
         return
-    try:
+    with writing(path):
         Path(path).write_text(text, encoding='utf-8')
-    except OSError as error:
-        raise KrangError(f'{path}: cannot be written: {error.strerror}') from error
     print(f'written: {path}')
+
+
+@contextmanager
+def writing(path: str | Path) -> Iterator[None]:
+    """Raise InputError with the name of the file if the system refuses to write it."""
+    try:
+        yield
+    except OSError as error:
+        raise InputError(f'{path}: cannot be written: {error.strerror}') from error

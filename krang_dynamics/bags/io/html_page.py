@@ -9,13 +9,13 @@ from typing import Any
 STYLE_SHEET = """
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 72em; margin: 2em auto; color: #222 }
 table { border-collapse: collapse; margin: 1em 0 } td, th { padding: .2em .8em; text-align: left }
-td { font-variant-numeric: tabular-nums } img { max-width: 100% } .bad { color: #a40000 }
+td { font-variant-numeric: tabular-nums } img { max-width: 100% }
 """
 
 
-def page(title: str, parts: Iterable[str]) -> str:
-    """A page with a title and parts that are HTML already."""
-    head = f'<meta charset="utf-8"><title>{html.escape(title)}</title><style>{STYLE_SHEET}</style>'
+def page(title: str, parts: Iterable[str], more: str = '') -> str:
+    """A page with a title; `parts`, and `more` for the head, are HTML already."""
+    head = f'<meta charset="utf-8"><title>{html.escape(title)}</title><style>{STYLE_SHEET}</style>{more}'
     body = ''.join([f'<h1>{html.escape(title)}</h1>', *parts])
     return f'<!doctype html><html><head>{head}</head><body>{body}</body></html>'
 

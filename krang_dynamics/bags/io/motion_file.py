@@ -1,4 +1,4 @@
-"""Motions in files: a table (.csv) or a trajectory_msgs/JointTrajectory (.yaml), as `krang excite` writes."""
+"""Motions in files: a table (.csv), or a trajectory_msgs/JointTrajectory (.yaml)."""
 
 import csv
 from collections.abc import Mapping, Sequence
@@ -36,6 +36,24 @@ def read_motion(path: str | Path) -> JointTrajectory:
         return _from_csv(text) if file.suffix == '.csv' else _from_yaml(text)
     except InputError as error:
         raise InputError(f'{path}: {error}') from None
+
+
+def motion_text(motion: JointTrajectory, suffix: str) -> str:
+    """The text of a file with this suffix, which read_motion() and, as YAML, `ros2 topic pub` read."""
+    values = (motion.positions, motion.velocities, motion.accelerations, motion.efforts)
+    given = [(*names, x) for names, x in zip(COLUMNS.items(), values, strict=True) if x is not None]
+    if suffix == '.csv':
+        header = ['time', *(f'{kind}.{name}' for kind, _, _ in given for name in motion.joint_names)]
+        rows = np.column_stack([motion.times, *(x for _, _, x in given)])
+        return '\n'.join([','.join(header), *(','.join(f'{x:.9g}' for x in row) for row in rows), ''])
+    lines = [f'joint_names: [{", ".join(motion.joint_names)}]', 'points:']
+    for k, time in enumerate(motion.times.tolist()):
+        seconds, nanoseconds = divmod(round(time * 1e9), 1_000_000_000)
+        # No exponents: YAML 1.1 reads 7e-08 as text.
+        fields = [f'{field}: [{", ".join(f"{x:.9f}" for x in xs[k])}]' for _, field, xs in given]
+        fields.append(f'time_from_start: {{sec: {seconds}, nanosec: {nanoseconds}}}')
+        lines += [f'- {fields[0]}', *(f'  {field}' for field in fields[1:])]
+    return '\n'.join([*lines, ''])
 
 
 def _from_csv(text: str) -> JointTrajectory:

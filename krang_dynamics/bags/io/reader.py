@@ -79,8 +79,7 @@ class Bag:
             heappush(waiting, (time, count, topic, data))
             while waiting[0][0] < time - LATE:
                 yield _entry(heappop(waiting))
-        while waiting:
-            yield _entry(heappop(waiting))
+        yield from map(_entry, sorted(waiting))
 
     def of_type(self, type_: str) -> list[str]:
         """Names of the topics of a message type."""

@@ -21,12 +21,10 @@ Message = tuple[str, int, bytes]  # topic, time of arrival [ns], CDR
 Batch = tuple[Integers, Bytes]  # times of arrival [ns] (K,), and messages of one length (K, bytes)
 
 MAGIC = b'\x89MCAP0\r\n'
-SCHEMA, CHANNEL, MESSAGE, CHUNK, DATA_END = 0x03, 0x04, 0x05, 0x06, 0x0F
+SCHEMA, CHANNEL, MESSAGE, CHUNK = 0x03, 0x04, 0x05, 0x06
 RECORD = struct.Struct('<BQ')  # opcode, length
 MESSAGE_HEAD = struct.Struct('<HIQQ')  # channel, sequence, log time, publish time
 CHUNK_HEAD = struct.Struct('<QQQI')  # first and last log time, size, checksum
-
-
 LOOSE_RUN = 1 << 20  # bytes of messages outside chunks that are read at once
 
 

@@ -63,18 +63,6 @@ def fitted(motion: JointTrajectory, start: Array, speed: Array, acceleration: Ar
     )
 
 
-def motion_table(motion: JointTrajectory) -> str:
-    """The motion as a table (.csv) that read_motion() reads."""
-    names = motion.joint_names
-    fields = {'q': motion.positions, 'v': motion.velocities, 'a': motion.accelerations}
-    given = {prefix: values for prefix, values in fields.items() if values is not None}
-    lines = [','.join(['time', *(f'{prefix}.{name}' for prefix in given for name in names)])]
-    for k, time in enumerate(motion.times):
-        numbers = [time, *(x for values in given.values() for x in values[k])]
-        lines.append(','.join(repr(float(x)) for x in numbers))
-    return '\n'.join(lines) + '\n'
-
-
 def _moving(q: Array) -> tuple[int, int]:
     """The rows from the first to the last that differ from the rest before and after."""
     begins = (np.abs(q - q[0]) > MOVES).any(axis=1)

@@ -2,6 +2,7 @@
 
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,7 +26,7 @@ from .replay_result import Comparison, Replayed, ReplayWriter
 WATCHDOG = round(1e9 * PERIOD)  # longest time between two steps [ns]
 LONGEST_GAP = 60_000_000_000  # longest gap through which the watchdog steps while nothing is sent [ns]
 STOP_REQUESTS = ('release', 'lower', 'fade')  # events of ~/state
-SETTLING = 1_000_000_000  # after taking over from a controller in flight nothing is compared [ns]
+SETTLING = 1_000_000_000  # after taking over from an active controller nothing is compared [ns]
 MOST_WAITING = 1000  # messages that wait for the step that used them
 SAME_TRAJECTORY = 1_000_000_000  # largest difference of its reception at controller and recorder [ns]
 CLOCK = '/clock'
@@ -206,23 +207,20 @@ class Replayer:
             'emergency_stop': self._take_emergency_stop,
         }
         if config.imu is not None:
-            takers['imu'] = lambda message, now: self._session.take_imu(
-                messages.imu_sample(message, seconds(now))
-            )
+            takers['imu'] = self._sampled('take_imu', messages.imu_sample)
         if config.odom is not None:
-            takers['odom'] = lambda message, now: self._session.take_odom(
-                messages.odom_sample(message, seconds(now))
-            )
+            takers['odom'] = self._sampled('take_odom', messages.odom_sample)
         if not self._labels:  # otherwise ~/state gives the step at which a trajectory took effect
             takers['joint_trajectory'] = lambda message, now: self._session.take_trajectory(message)
         for term in self._session.controller.terms:
             for frame in term.settings if isinstance(term, Wrench) else ():
-                takers[f'wrench/{messages.topic_word(frame)}'] = self._wrench_taker(frame)
+                sample_of = partial(messages.wrench_sample, frame)
+                takers[f'wrench/{messages.topic_word(frame)}'] = self._sampled('take_wrench', sample_of)
         targets = self._session.controller.targets
         for frame in targets.frames if targets is not None else ():
-            word = messages.topic_word(frame)
-            takers[f'target_pose/{word}'] = self._target_taker(frame, messages.pose_sample)
-            takers[f'target_twist/{word}'] = self._target_taker(frame, messages.twist_sample)
+            for kind, sample in (('pose', messages.pose_sample), ('twist', messages.twist_sample)):
+                take = self._sampled('take_target', partial(sample, frame))
+                takers[f'target_{kind}/{messages.topic_word(frame)}'] = take
         callbacks = {topic(name): self._queued(topic(name), take) for name, take in takers.items()}
         callbacks[topic('joint_states')] = self._on_states
         callbacks[topic('effort_commands')] = self._decoded(topic('effort_commands'), self._on_command)
@@ -262,19 +260,9 @@ class Replayer:
     def _queued(self, topic: str, take: Callable[[Any, int], bool]) -> Callable[[bytes], None]:
         return self._decoded(topic, lambda message: self._queue(Input(self._arrival, take, message, None)))
 
-    def _wrench_taker(self, frame: str) -> Callable[[Any, int], bool]:
-        def take(message: Any, now: int) -> bool:
-            return self._session.take_wrench(messages.wrench_sample(frame, message, seconds(now)))
-
-        return take
-
-    def _target_taker(
-        self, frame: str, sample_of: Callable[[str, Any, float], Any]
-    ) -> Callable[[Any, int], bool]:
-        def take(message: Any, now: int) -> bool:
-            return self._session.take_target(sample_of(frame, message, seconds(now)))
-
-        return take
+    def _sampled(self, take: str, sample_of: Callable[[Any, float], Any]) -> Callable[[Any, int], bool]:
+        """Hands the sample of a message to a method of the session, which _configure() may have replaced."""
+        return lambda message, now: getattr(self._session, take)(sample_of(message, seconds(now)))
 
     def _on_clock(self, message: Any) -> None:
         self._clock = message.clock.sec * 1_000_000_000 + message.clock.nanosec
@@ -414,7 +402,7 @@ class Replayer:
             self._step(self._stepped_at + WATCHDOG, self._stepped_at + WATCHDOG)
 
     def _enable_when_due(self, now: int) -> None:
-        """Enable if no labelled step does: at `enable_at`, or to take over from a controller in flight."""
+        """Enable if no labelled step does: at `enable_at`, or to take over from an active controller."""
         is_due = self._enable_at is not None and self._arrival >= self._enable_at
         if is_due or ((self._must_take_over or self._must_enable) and not self._labels):
             self._step(now, now, enable=True)

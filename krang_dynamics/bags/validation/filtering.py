@@ -39,6 +39,10 @@ class Filtering:
         """Time at each end of a run in which the filter has not settled [s]."""
         return SETTLING / self.cutoff if self.cutoff else 0.0
 
+    def margin(self, rate: float) -> float:
+        """Time before and after a window in which the filters settle, or the shortest run [s]."""
+        return max(2 * self.settling, SHORTEST_RUN / rate if rate else 0.0)
+
     def light(self, rate: float) -> 'Filtering':
         """The filter before a model is evaluated; it keeps the harmonics of Coulomb friction.
 

@@ -1,37 +1,54 @@
-"""Reports as one HTML file each, with charts that can be zoomed."""
+"""The report of `krang validate` as one HTML file, with charts that can be zoomed.
 
-import html
-from collections.abc import Sequence
+uPlot (MIT), which draws them, is in the file, so no network is needed.
+"""
+
+import json
+from collections.abc import Mapping
+from html import escape
+from importlib.resources import files
+
+import numpy as np
 
 from ... import colours
-from .html_charts import chart, head, scripts
+from ...arrays import Array
+from ..io.html_page import html_table, page, paragraph
 from .validation import Validation, cell
 
 STYLE = f"""
-body {{ font: 15px/1.5 system-ui, sans-serif; max-width: 72em; margin: 2em auto; color: {colours.MEASURED} }}
-table {{ border-collapse: collapse; margin: 1em 0 }} td, th {{ padding: .2em .8em }}
-td {{ text-align: right; font-variant-numeric: tabular-nums }} td:first-child, th {{ text-align: left }}
+td {{ text-align: right }} td:first-child {{ text-align: left }}
 .chart {{ margin: 1em 0 }} .warning {{ color: {colours.BAD} }}
 """
-ZOOM = 'Drag to zoom, double-click to return.'
+DIGITS = 5  # significant, of each number of a chart
+DRAW = """
+for (const box of document.querySelectorAll('.chart')) {
+  const {title, names, colours, height, data} = JSON.parse(box.querySelector('script').textContent);
+  new uPlot({
+    title, height, width: box.clientWidth,
+    cursor: {sync: {key: box.dataset.group}, drag: {x: true, y: false}},
+    scales: {x: {time: false}}, axes: [{}, {size: 70}],
+    series: [{label: 's'}, ...names.map((label, k) => ({label, stroke: colours[k], width: 1}))],
+  }, data, box);
+}
+"""
 
 
 def validation_html(result: Validation) -> str:
     """The report of `krang validate`."""
     parts = [
-        f'<p>{_text(result.topic)}, {result.duration:.1f} s. {_text(result.filtering)}.</p>',
+        paragraph(f'{result.topic}, {result.duration:.1f} s. {result.filtering}.'),
         '<h2>Verdict</h2>',
-        _rows(['joint', 'verdict'], list(result.verdicts.items())),
-        *(f'<p class="warning">{_text(hint)}</p>' for hint in result.hints),
+        html_table(['joint', 'verdict'], list(result.verdicts.items())),
+        *(f'<p class="warning">{escape(hint)}</p>' for hint in result.hints),
         '<h2>Measured and predicted torque</h2>',
-        f'<p>{ZOOM}</p>',
+        paragraph('Drag to zoom, double-click to return.'),
         *(_plot(result, name) for name in result.joints),
         '<h2>Errors</h2>',
         '<p>RMSE of measured - predicted torque by level [N m]: gravity, with motion, with rotor inertia, '
         'with friction. Correlation, r2 and bias [N m] of the whole model.</p>',
-        _rows(*result.figures()),
+        html_table(*result.figures()),
         '<h2>Largest errors of the whole model</h2>',
-        _rows(
+        html_table(
             ['joint', 'time [s]: error [N m]'],
             [
                 [name, ', '.join(f'{t:.2f}: {e:.3g}' for t, e in errors)]
@@ -48,10 +65,16 @@ def validation_html(result: Validation) -> str:
         parts += [
             '<h2>Measured wrenches</h2>',
             '<p>J^T f compared with the torque residual of the whole model, and with the observer.</p>',
-            _rows(header, rows),
+            html_table(header, rows),
         ]
-    parts += ['<h2>Recording</h2>', _lines(result.check)]
-    return _page(f'Validation of {result.robot} on {result.bag}', parts)
+    lines = (
+        f'<li{" class=warning" if line[0] == "!" else ""}>{escape(line.lstrip("! "))}</li>'
+        for line in result.check
+    )
+    script = f'<script>{_file("uPlot.iife.min.js")}</script><script>{DRAW}</script>'  # draws all charts
+    parts += ['<h2>Recording</h2>', f'<ul>{"".join(lines)}</ul>', script]
+    head = f'<style>{_file("uPlot.min.css")}{STYLE}</style>'
+    return page(f'Validation of {result.robot} on {result.bag}', parts, head)
 
 
 def _plot(result: Validation, joint: str) -> str:
@@ -66,24 +89,26 @@ def _plot(result: Validation, joint: str) -> str:
     )
 
 
-def _rows(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    head = ''.join(f'<th>{_text(cell)}</th>' for cell in header)
-    body = ''.join('<tr>' + ''.join(f'<td>{_text(cell)}</td>' for cell in row) + '</tr>' for row in rows)
-    return f'<table><tr>{head}</tr>{body}</table>'
+def chart(
+    title: str, t: Array, curves: Mapping[str, tuple[str, Array]], height: int = 240, group: str = ''
+) -> str:
+    """Curves (colour and values, by name) over t [s]; charts of a group have a common cursor."""
+    data = {
+        'title': title,
+        'names': list(curves),
+        'colours': [colour for colour, _ in curves.values()],
+        'height': height,
+        'data': [_numbers(t), *(_numbers(values) for _, values in curves.values())],
+    }
+    text = json.dumps(data, separators=(',', ':')).replace('<', '\\u003c')
+    name = json.dumps(group).replace('<', '').replace('&', '')
+    return f'<div class="chart" data-group={name}><script type="application/json">{text}</script></div>'
 
 
-def _lines(lines: Sequence[str]) -> str:
-    items = (
-        f'<li{" class=warning" if line[0] == "!" else ""}>{_text(line.lstrip("! "))}</li>' for line in lines
-    )
-    return f'<ul>{"".join(items)}</ul>'
+def _file(name: str) -> str:
+    return (files(__package__) / 'uplot' / name).read_text(encoding='utf-8')
 
 
-def _page(title: str, parts: Sequence[str]) -> str:
-    meta = f'<meta charset="utf-8"><title>{_text(title)}</title><style>{STYLE}</style>{head()}'
-    body = f'<h1>{_text(title)}</h1>{"".join(parts)}{scripts()}'
-    return f'<!doctype html><html><head>{meta}</head><body>{body}</body></html>'
-
-
-def _text(value: str) -> str:
-    return html.escape(value)
+def _numbers(values: Array) -> list[float | None]:
+    """Rounded; a number that is not finite is a gap."""
+    return [float(f'{x:.{DIGITS}g}') if np.isfinite(x) else None for x in values.tolist()]

@@ -91,11 +91,10 @@ class Recording:
         self._motors = Motors(robot.config.joints, reading.unit)
         moves = np.array([name not in self.locked for name in robot.joint_names])
         driven = np.array([robot.config.joints[name].driven for name in robot.joint_names])
-        self._spins = np.array([robot.urdf.joints[name].type == 'continuous' for name in robot.joint_names])
         self.silent = self._without_effort(states, moves & driven)
-        speaks = np.array([name not in self.silent for name in robot.joint_names])
-        self.moving, self.measured = moves, moves & driven & speaks
-        self.known = moves & (speaks | ~driven)
+        has_effort = np.array([name not in self.silent for name in robot.joint_names])
+        self.moving, self.measured = moves, moves & driven & has_effort
+        self.known = moves & (has_effort | ~driven)
 
     def windows(self, start: float = 0.0, stop: float = 1.0) -> list[Window]:
         """The recording split into windows; `start` and `stop` are shares of its samples."""
@@ -174,8 +173,9 @@ class Recording:
         if len(incomplete):
             t, arrival = t[complete], arrival[complete]
             q, v, effort = q[complete], v[complete], effort[complete]
-        if self._spins.any():
-            q[:, self._spins] = np.unwrap(q[:, self._spins], axis=0)
+        spins = self.robot.continuous
+        if spins.any():
+            q[:, spins] = np.unwrap(q[:, spins], axis=0)
         outlier = replace_outliers(self.robot, t, q, v, effort)
         return RecordedSamples(t, arrival, q, v, effort, incomplete=incomplete, outlier=outlier)
 

@@ -1,7 +1,7 @@
 """Quality of a recording: rate, gaps, missing values, saturation, units and signs."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -48,7 +48,7 @@ class RecordingCheck:
     low: Array  # smallest and largest position [rad]
     high: Array
     energy: Array  # sums of squares of the differentiated position [rad2/s2]
-    speed: CorrelationSums | None = field(default=None)  # velocity and differentiated position
+    speed: CorrelationSums  # velocity and differentiated position
 
     @classmethod
     def of(cls, samples: RecordedSamples, start: int, stop: int, limits: Array) -> 'RecordingCheck':
@@ -66,9 +66,7 @@ class RecordingCheck:
         speed, v = speed[begin - before :], np.abs(samples.v[begin:end])
         moves = np.where(np.isnan(v), speed, v) > REST
         peak = np.where(moves, effort, 0.0).max(axis=0, initial=0.0)
-        state = np.hstack([samples.q[before:end], samples.effort[before:end]])
-
-        outlier = samples.outlier
+        state, outlier = np.hstack([samples.q[before:end], samples.effort[before:end]]), samples.outlier
 
         def inside(times: Integers) -> int:
             return int(((times >= start) & (times < stop)).sum())
@@ -94,6 +92,7 @@ class RecordingCheck:
             low=samples.q[begin:end].min(axis=0, initial=np.inf),
             high=samples.q[begin:end].max(axis=0, initial=-np.inf),
             energy=(speed**2).sum(axis=0),
+            speed=CorrelationSums(samples.q[:0], samples.q[:0]),
         )
 
     def add_velocities(self, motion: FilteredMotion) -> None:
@@ -101,11 +100,7 @@ class RecordingCheck:
         if len(motion.t) < 2:
             return
         period = float(np.median(np.diff(motion.t)))
-        sums = CorrelationSums(motion.v, np.gradient(motion.q, period, axis=0))
-        if self.speed is None:
-            self.speed = sums
-        else:
-            self.speed.add(sums)
+        self.speed.add(CorrelationSums(motion.v, np.gradient(motion.q, period, axis=0)))
 
     def add(self, other: 'RecordingCheck') -> None:
         """Add the counts of another window."""
@@ -122,10 +117,7 @@ class RecordingCheck:
             other.peak > self.peak, other.flat, np.where(other.peak == self.peak, self.flat + other.flat, 0)
         )
         self.peak = np.maximum(self.peak, other.peak)
-        if self.speed is None:
-            self.speed = other.speed
-        elif other.speed is not None:
-            self.speed.add(other.speed)
+        self.speed.add(other.speed)
 
     def at_rest(self) -> Mask:
         """Joints that do not move, at most between resting poses."""
@@ -134,8 +126,8 @@ class RecordingCheck:
 
     def contradictory(self) -> Mask:
         """Joints whose velocity is not the derivative of their position."""
-        slopes = [1.0 if self.speed is None else self.speed.slope(i) for i in range(len(self.low))]
-        return np.asarray((np.abs(np.array(slopes) - 1) > SCALE) & ~self.at_rest())
+        slopes = np.array([self.speed.slope(i) for i in range(len(self.low))])  # NaN without samples
+        return np.asarray((np.abs(slopes - 1) > SCALE) & ~self.at_rest())
 
     @property
     def period(self) -> float:
@@ -211,7 +203,7 @@ def _joint_problems(check: RecordingCheck, robot: Robot, i: int, torque: Correla
         )
     if check.outliers[i]:
         found.append(f'{check.outliers[i]} sample(s) contradict their neighbours and were interpolated')
-    if check.speed is not None and check.contradictory()[i]:
+    if check.contradictory()[i]:
         slope = check.speed.slope(i)
         unit = ', as if in degrees' if 50 < slope < 65 else ''
         found.append(f'velocity is {slope:.3g} times the differentiated position{unit}')

@@ -1,6 +1,7 @@
 """`krang validate`: measured and predicted torque compared joint by joint, and a check of the recording."""
 
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +14,12 @@ from ...text import number, table
 from .. import parallel
 from ..io.reader import Bag
 from .filtering import Filtering
-from .load_hint import load_hint, residual_hints
 from .prediction import LEVELS
 from .recording import Reading, Recording
 from .recording_check import check_lines, unit_is_doubtful, unit_problems
+from .residual import load_hint, residual_hints, verdict
 from .statistics import CorrelationSums, FitFigures
-from .verdict import verdict
-from .window_comparison import Error, PlotSeries, ValidationJob, WindowResult
+from .window_comparison import Error, PlotSeries, WindowComparison, WindowResult
 from .wrenches import wrench_topics
 
 POINTS = 3000  # of a curve in a report
@@ -78,7 +78,7 @@ class Validation:
             '',
             'RMSE of measured - predicted torque by level [N m]; other figures of the full model',
         ]
-        lines += [f'  {line}' for line in self.table()]
+        lines += [f'  {line}' for line in table(*self.figures())]
         lines += ['', 'Largest errors of the full model [s: N m]']
         for name, errors in self.worst.items():
             lines.append(f'  {name}: ' + ', '.join(f'{t:.2f}: {number(e, 3)}' for t, e in errors))
@@ -88,10 +88,6 @@ class Validation:
         if self.hints:
             lines += ['', *(f'! {hint}' for hint in self.hints)]
         return '\n'.join(lines)
-
-    def table(self) -> list[str]:
-        """One line per joint."""
-        return table(*self.figures())
 
     def figures(self) -> tuple[list[str], list[list[str]]]:
         """Header and rows: RMSE of each level, then correlation, r2 and bias of the whole model."""
@@ -141,9 +137,9 @@ def validate(
     recording = Recording(bag, robot, reading)
     _, problems = wrench_topics(bag, robot)
     windows = recording.windows(*share)
-    urdf, points = (robot.urdf.text, robot.urdf.source), POINTS // len(windows) + 1
-    job = ValidationJob(Path(path), robot.config, urdf, robot.payloads, reading, filtering, points)
-    results = parallel.run(job, windows, f'validating {Path(path).name}')
+    points = POINTS // len(windows) + 1
+    prepare = partial(WindowComparison, Path(path), robot, reading, filtering, points)
+    results = parallel.run(prepare, windows, f'validating {Path(path).name}')
     total = next(results)
     for result in results:
         total.add(result)

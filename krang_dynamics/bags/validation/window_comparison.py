@@ -1,18 +1,13 @@
 """One window of a recording compared with the model; the results of windows can be added."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from ...arrays import Array
-from ...robot.config import RobotConfig
 from ...robot.model import Robot
-from ...robot.payload import Payload
-from ...robot.urdf import Urdf
 from ..io.reader import Bag
-from ..parallel import ParallelJob
 from .filtering import FilteredMotion, Filtering, filtered_motions, smoothed
 from .prediction import LEVELS, Predictor
 from .recording import Reading, Recording, Window
@@ -75,37 +70,18 @@ class WindowResult:
                 self.wrenches[name] = sums
 
 
-@dataclass(frozen=True)
-class ValidationJob(ParallelJob[Window, WindowResult]):
-    """The inputs of a process that compares windows of one recording."""
+class WindowComparison:
+    """Compares windows of one recording with a robot; `points` is the size of their plot series."""
 
-    path: Path
-    config: RobotConfig
-    urdf: tuple[str | bytes, str]  # text and source, which are smaller than a parsed Urdf
-    payloads: tuple[Payload, ...]
-    reading: Reading
-    filtering: Filtering
-    points: int  # of the plot series, per window
+    def __init__(self, path: Path, robot: Robot, reading: Reading, filtering: Filtering, points: int) -> None:
+        self._recording = recording = Recording(Bag(path), robot, reading)
+        self._filtering, self._points = filtering, points
+        self._predictor = Predictor(robot)
+        topics, _ = wrench_topics(recording.bag, robot)
+        self._wrenches = WrenchComparison(recording.bag, robot, topics, filtering) if topics else None
+        self._margin = round(1e9 * max(filtering.margin(recording.rate), WARM_UP if topics else 0.0))
 
-    def open(self) -> Callable[[Window], WindowResult]:
-        robot = Robot(self.config, Urdf(*self.urdf), self.payloads)
-        recording = Recording(Bag(self.path), robot, self.reading)
-        return _WindowComparison(recording, self.filtering, self.points).result
-
-
-class _WindowComparison:
-    def __init__(self, recording: Recording, filtering: Filtering, points: int) -> None:
-        self._recording, self._filtering, self._points = recording, filtering, points
-        self._predictor = Predictor(recording.robot)
-        topics, _ = wrench_topics(recording.bag, recording.robot)
-        self._wrenches = (
-            WrenchComparison(recording.bag, recording.robot, topics, filtering) if topics else None
-        )
-        shortest_run = 20 / recording.rate if recording.rate else 0.0
-        margin = max(2 * filtering.settling, shortest_run, WARM_UP if topics else 0.0)
-        self._margin = round(1e9 * margin)
-
-    def result(self, window: Window) -> WindowResult:
+    def __call__(self, window: Window) -> WindowResult:
         """Compare start <= t < stop; the filter settles in a margin on both sides."""
         start, stop = window
         robot = self._recording.robot

@@ -29,6 +29,7 @@ ENABLE = 0.6  # time of enable: the rate of the states is known then [s]
 MOVE, BACK, TRAVEL = 1.8, 4.6, 2.4  # begin of the two motions, and their duration [s]
 QUEUE = 10  # states that wait for a controller that is frozen
 DRIVING = (Mode.RAMPING, Mode.ACTIVE)
+Fields = tuple[tuple[str, ...], Array, Array, Array, float]  # of JointSamples, without the arrival
 REQUESTS = (
     'goal stream rest settings enable disable emergency_stop second_publisher lower hand_over clear_fault '
     'payload release'
@@ -110,7 +111,9 @@ class Loop:
         for k in range(round(self.plan.duration * self.plan.rate)):
             t = k * self.period
             while self._events and self._events[0][0] <= t:
-                self._deliver()
+                at, _, action, value = heapq.heappop(self._events)
+                body.advance(at)
+                action(at, value)
             body.advance(t)
             if not monitor.broken:
                 beyond = body.beyond(t)
@@ -123,15 +126,6 @@ class Loop:
             if self.trace is not None:
                 self._record(self.trace, t)
         return self._result()
-
-    def _later(self, t: float, action: Callable[[float, Any], None], value: Any) -> None:
-        self._count += 1
-        heapq.heappush(self._events, (t, self._count, action, value))
-
-    def _deliver(self) -> None:
-        t, _, action, value = heapq.heappop(self._events)
-        self.body.advance(t)
-        action(t, value)
 
     def _way(self, t: float, receiver: str) -> float:
         """When a message of time t arrives; messages do not overtake one another."""
@@ -154,10 +148,12 @@ class Loop:
         self._watch(t)
 
     def _send(self, at: float, t: float, action: Callable[[float, Any], None], value: Any) -> None:
+        """Deliver a value now, if it is due, or later."""
         if at <= t:
             action(t, value)
         else:
-            self._later(at, action, value)
+            self._count += 1
+            heapq.heappush(self._events, (at, self._count, action, value))
 
     def _watch(self, t: float) -> None:
         now = STEADY + t
@@ -181,9 +177,8 @@ class Loop:
         waiting, self._waiting = self._waiting, []
         return waiting
 
-    def _to_controller(self, t: float, fields: tuple[Any, ...]) -> None:
-        names, q, v, effort, stamp = fields
-        sample = JointSamples(names, q, v, effort, stamp, STEADY + t)
+    def _to_controller(self, t: float, fields: Fields) -> None:
+        sample = JointSamples(*fields, STEADY + t)
         if self.is_running(t):
             for earlier in self._drained():
                 self._controller_takes(t, earlier)
@@ -215,9 +210,8 @@ class Loop:
 
     # -- guard -----------------------------------------------------------------------------------------
 
-    def _to_guard(self, t: float, fields: tuple[Any, ...]) -> None:
-        names, q, v, effort, stamp = fields
-        sample = JointSamples(names, q, v, effort, stamp, STEADY + t)
+    def _to_guard(self, t: float, fields: Fields) -> None:
+        sample = JointSamples(*fields, STEADY + t)
         self._note_state(self.monitor.guard, t, sample)
         self._guard_states.append(sample)
         if self.guard.safety.is_sending:  # while it relays, commands cause the steps

@@ -3,12 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from math import pi
-from pathlib import Path
 from typing import Any
 from zlib import crc32
 
 import numpy as np
-import yaml
 
 from ...arrays import Array
 from ...control.drivers import drivers_of
@@ -16,6 +14,7 @@ from ...control.guard import GuardSettings
 from ...control.settings import Settings
 from ...errors import ConfigError, KrangError, suggestion
 from ...robot.model import Robot
+from ...robot.schema import load_yaml
 from ...simulation.simulated_robot import default_terms
 
 SINGLE = 0.6  # share of the runs with one disturbance; the others have several
@@ -33,39 +32,38 @@ class Disturbance:
     low: float
     high: float
     unit: str
-    text: str
     nominal: float = 0.0  # the size without a disturbance
 
 
 # Joint, time, direction and sign are drawn as well, see campaign_robot.py and campaign_loop.py.
 DISTURBANCES = (
-    Disturbance('start', 0.0, 1.0, '', 'start pose, from home (0) to any pose (1)'),
-    Disturbance('mass', 0.0, 0.2, '', 'error of the mass of every link'),
-    Disturbance('inertia', 0.0, 0.5, '', 'error of the inertia of every link'),
-    Disturbance('friction', 0.0, 2.0, '', 'true friction, relative to the model', 1.0),
-    Disturbance('rotor', 0.5, 1.5, '', 'true rotor inertia, relative to the model', 1.0),
-    Disturbance('payload', 0.0, 0.0, 'kg', 'payload that the controller does not know'),
-    Disturbance('delay', 0.0, 0.02, 's', 'delay of states and commands together'),
-    Disturbance('jitter', 0.0, 0.01, 's', 'random part of the delay'),
-    Disturbance('loss', 0.0, 0.6, '', 'fraction of the states that are lost'),
-    Disturbance('position_noise', 0.0, 2e-3, 'rad', 'standard deviation of measured positions'),
-    Disturbance('velocity_noise', 0.0, 0.1, 'rad/s', 'standard deviation of measured velocities'),
-    Disturbance('quantisation', 0.0, 5e-3, 'rad', 'resolution of measured positions'),
-    Disturbance('torque_noise', 0.0, 0.05, '', 'standard deviation of torque, relative to the effort limit'),
-    Disturbance('torque_lag', 0.0, 0.02, 's', 'time constant of the drivers'),
-    Disturbance('frozen_sensor', 0.05, 6.0, 's', 'a joint repeats its last state'),
-    Disturbance('dead_sensor', 0.02, 6.0, 's', 'a joint has no state (NaN)'),
-    Disturbance('jump', 0.02, 1.0, 'rad', 'the sensor of a joint shifts'),
-    Disturbance('outage', 0.02, 6.0, 's', 'no states at all'),
-    Disturbance('dead_driver', 0.0, 0.0, '', 'a driver gives no torque'),
-    Disturbance('weak_driver', 0.1, 1.0, '', 'largest torque of a driver, relative to its limit', 1.0),
-    Disturbance('wrong_sign', 0.0, 0.0, '', 'a driver turns the other way'),
-    Disturbance('push', 0.0, 0.0, 'N', 'force at a hand, for up to half a second'),
-    Disturbance('wall', 0.0, 0.1, 'm', 'distance of a wall from a hand'),
-    Disturbance('clock_jump', -2.0, 2.0, 's', 'the wall clock is set'),
-    Disturbance('requests', 1.0, 8.0, '', 'number of requests at random times'),
-    Disturbance('frozen_controller', 0.02, 1.0, 's', 'the controller does not run'),
-    Disturbance('killed_controller', 0.0, 0.0, '', 'the controller ends without a word'),
+    Disturbance('start', 0.0, 1.0, ''),  # start pose, from home (0) to any pose (1)
+    Disturbance('mass', 0.0, 0.2, ''),  # error of the mass of every link
+    Disturbance('inertia', 0.0, 0.5, ''),  # error of the inertia of every link
+    Disturbance('friction', 0.0, 2.0, '', 1.0),  # true friction, relative to the model
+    Disturbance('rotor', 0.5, 1.5, '', 1.0),  # true rotor inertia, relative to the model
+    Disturbance('payload', 0.0, 0.0, 'kg'),  # payload that the controller does not know
+    Disturbance('delay', 0.0, 0.02, 's'),  # delay of states and commands together
+    Disturbance('jitter', 0.0, 0.01, 's'),  # random part of the delay
+    Disturbance('loss', 0.0, 0.6, ''),  # fraction of the states that are lost
+    Disturbance('position_noise', 0.0, 2e-3, 'rad'),  # standard deviation of measured positions
+    Disturbance('velocity_noise', 0.0, 0.1, 'rad/s'),  # standard deviation of measured velocities
+    Disturbance('quantisation', 0.0, 5e-3, 'rad'),  # resolution of measured positions
+    Disturbance('torque_noise', 0.0, 0.05, ''),  # standard deviation of torque, relative to the effort limit
+    Disturbance('torque_lag', 0.0, 0.02, 's'),  # time constant of the drivers
+    Disturbance('frozen_sensor', 0.05, 6.0, 's'),  # a joint repeats its last state
+    Disturbance('dead_sensor', 0.02, 6.0, 's'),  # a joint has no state (NaN)
+    Disturbance('jump', 0.02, 1.0, 'rad'),  # the sensor of a joint shifts
+    Disturbance('outage', 0.02, 6.0, 's'),  # no states at all
+    Disturbance('dead_driver', 0.0, 0.0, ''),  # a driver gives no torque
+    Disturbance('weak_driver', 0.1, 1.0, '', 1.0),  # largest torque of a driver, relative to its limit
+    Disturbance('wrong_sign', 0.0, 0.0, ''),  # a driver turns the other way
+    Disturbance('push', 0.0, 0.0, 'N'),  # force at a hand, for up to half a second
+    Disturbance('wall', 0.0, 0.1, 'm'),  # distance of a wall from a hand
+    Disturbance('clock_jump', -2.0, 2.0, 's'),  # the wall clock is set
+    Disturbance('requests', 1.0, 8.0, ''),  # number of requests at random times
+    Disturbance('frozen_controller', 0.02, 1.0, 's'),  # the controller does not run
+    Disturbance('killed_controller', 0.0, 0.0, ''),  # the controller is killed
 )
 NAMES = tuple(row.name for row in DISTURBANCES)
 
@@ -193,10 +191,7 @@ def any_pose(robot: Robot, dice: np.random.Generator) -> Array:
 
 
 def _read(path: str) -> dict[str, Any]:
-    try:
-        data = yaml.safe_load(Path(path).read_text(encoding='utf-8'))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise ConfigError(f'{path}: cannot be read as YAML: {error}') from None
+    data = load_yaml(path)
     if not isinstance(data, dict):
         raise ConfigError(f'{path}: it must have entries: {", ".join(KEYS)}')
     return data

@@ -9,8 +9,7 @@ from ...arrays import Array
 from ...errors import KrangError
 from ...robot.model import Robot
 from ...robot.urdf_editing import UrdfDocument
-from ..ground import GRIP, caster
-from ..planar_base import PlanarBase
+from ..planar_base import GRIP, PlanarBase, caster
 from .gazebo_world import STEP
 
 WORLD = 'world'  # name of a root link that Gazebo fixes to the ground

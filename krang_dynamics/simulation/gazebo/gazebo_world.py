@@ -4,7 +4,7 @@ from xml.etree import ElementTree
 from xml.etree.ElementTree import Element, SubElement
 
 from ...robot.model import Robot
-from ..ground import ground_level
+from ..planar_base import ground_level
 
 STEP = 1e-3  # period of Gazebo's physics and of its controllers [s]
 SYSTEMS = {  # system plugins of gz-sim, by library

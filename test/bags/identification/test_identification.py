@@ -139,7 +139,7 @@ def test_gains_and_offsets_of_the_effort_are_identified(tmp_path):
     tau = torques(robot, q, v, a)
     path = record(tmp_path / 'a', robot.joint_names, t, q, v, tau / [1.25, 0.8] + [0.4, -0.2])
     found = identify([path], robot, find_gains=True)
-    assert found.gains == pytest.approx({'joint_1': 1.25, 'joint_2': 0.8}, rel=1e-3)
+    assert found.gains.values == pytest.approx({'joint_1': 1.25, 'joint_2': 0.8}, rel=1e-3)
     assert found.robot.friction.offset == pytest.approx([0.5, -0.16], abs=5e-3)
     assert found.rmse()['joint_1'][1] < 0.01
     assert found.robot.friction.viscous == pytest.approx([0.8, 0.3], abs=0.02)
@@ -418,9 +418,9 @@ def test_gains_are_identified_from_a_known_load_whatever_the_masses(tmp_path):
     load = Payload.checked('tool', 2.0, (0.0, 0.05, 0.1), np.zeros((3, 3)))
     found = identify(paths[:1], robot, share=1.0, loaded=paths[1:], loads=[load])
     for name, gain in zip(robot.joint_names[:4], gains, strict=False):
-        assert found.gain_sources[name] == 'load'
-        assert found.gains[name] == pytest.approx(gain, rel=0.05)
-        assert abs(found.gains[name] - gain) < 3 * found.gain_deviations[name]
+        assert found.gains.sources[name] == 'load'
+        assert found.gains.values[name] == pytest.approx(gain, rel=0.05)
+        assert abs(found.gains.values[name] - gain) < 3 * found.gains.deviations[name]
 
 
 def test_a_known_payload_is_not_written_into_the_links(tmp_path):
@@ -441,6 +441,6 @@ def test_gains_fail_joint_by_joint(tmp_path):
     tau[:, 5] = v[:, 5] + 0.1 * np.random.default_rng(1).normal(size=len(t))
     path = record(tmp_path / 'bag', robot.joint_names, t, q, v, tau)
     found = identify([path], robot, share=1.0, find_gains=True)
-    assert found.gains['joint_2'] == pytest.approx(1.0, abs=0.02)
-    assert 'joint_6' not in found.gains
-    assert any('the gain of joint_6' in problem for problem in found.problems)
+    assert found.gains.values['joint_2'] == pytest.approx(1.0, abs=0.02)
+    assert 'joint_6' not in found.gains.values
+    assert any('the gain of joint_6' in problem for problem in found.gains.problems)

@@ -1,11 +1,11 @@
-"""Parameters, noise and gains from exact equations with known noise."""
+"""Noise and gains from exact equations with known noise."""
 
 import numpy as np
 import pytest
 
 import krang_dynamics as kd
 from krang_dynamics.bags.identification.least_squares import TriangularFactor
-from krang_dynamics.bags.identification.parameter_fit import fit_parameters, motor_gain
+from krang_dynamics.bags.identification.parameter_fit import motor_gain, noise_levels
 from krang_dynamics.bags.identification.regressor import Regressor, Unknowns, random_motion
 from krang_dynamics.errors import KrangError
 
@@ -30,9 +30,8 @@ def test_parameters_and_noise_are_recovered(regressor):
     theta = regressor.prior.copy()
     friction = [regressor.names.index(name) for name in ('joint_1.viscous', 'joint_2.coulomb')]
     theta[friction] = 1.5, 0.4
-    found, deviation, noises = fit_parameters(regressor, factors(regressor, theta), np.ones(2, bool))
+    found, noises = noise_levels(regressor, factors(regressor, theta), np.ones(2, bool))
     np.testing.assert_allclose(noises, NOISE, rtol=0.05)
-    assert (np.abs(found - theta)[friction] < 4 * deviation[friction]).all()
     assert found[friction] == pytest.approx([1.5, 0.4], rel=0.05)
 
 

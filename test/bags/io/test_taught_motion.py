@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from harness import closed_loop, robot_named
 
-from krang_dynamics.bags.io.motion_file import read_motion
-from krang_dynamics.bags.io.taught_motion import fitted, motion_table, taught_motion, taught_poses
+from krang_dynamics.bags.io.motion_file import motion_text, read_motion
+from krang_dynamics.bags.io.taught_motion import fitted, taught_motion, taught_poses
 from krang_dynamics.control.reference.stream import StreamLimits
 from krang_dynamics.control.reference.trajectory import Bounds, JointTrajectory, PreparedTrajectory
 from krang_dynamics.errors import InputError
@@ -28,7 +28,7 @@ def guided(duration, rate=500.0, noise=2e-5):
 
 def test_a_motion_of_20_s_is_taught_written_and_played_to_a_milliradian(tmp_path):
     times, q = guided(20.0)
-    (tmp_path / 'motion.csv').write_text(motion_table(taught_motion(ARM.joint_names, times, q)))
+    (tmp_path / 'motion.csv').write_text(motion_text(taught_motion(ARM.joint_names, times, q), '.csv'))
     taught = read_motion(tmp_path / 'motion.csv')
     motion = fitted(taught, ARM.home, LIMITS.velocity, LIMITS.acceleration)
     assert motion.times[-1] - motion.times[0] == pytest.approx(taught.times[-1])

@@ -1,13 +1,14 @@
-"""Each report is one self-contained file."""
+"""The report is one self-contained file, with the data of its charts and the script that draws them."""
 
 import json
 import re
 
+import numpy as np
 import pytest
 from bags.bagging import record_model
 
 import krang_dynamics as kd
-from krang_dynamics.bags.validation.html_report import validation_html
+from krang_dynamics.bags.validation.html_report import chart, validation_html
 from krang_dynamics.bags.validation.validation import validate
 
 pytest.importorskip('rosbags', reason='rosbags is not installed')
@@ -40,3 +41,14 @@ def test_a_validation_report_is_self_contained(recorded):
     assert page.count('<th>correlation</th>') == 1
     assert 'NaN' not in page.partition('<script>')[0]
     assert len(page) < 0.5e6
+    assert 'uPlot (v1' in page
+    assert 'new uPlot' in page
+
+
+def test_a_chart_holds_its_curves_and_cannot_break_out_of_its_script():
+    curves = {'</script>': ('#ff0000', np.array([1.0, np.nan, 123456.789]))}
+    html = chart('a "title"', np.array([0.0, 0.5, 1.0]), curves, group='x" onload="y')
+    data = json.loads(html.partition('json">')[2].partition('</script>')[0])
+    assert data['data'] == [[0.0, 0.5, 1.0], [1.0, None, 123460.0]]
+    assert data['names'] == ['</script>']
+    assert html.count('</script>') == 1

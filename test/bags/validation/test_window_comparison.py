@@ -8,7 +8,7 @@ import krang_dynamics as kd
 from krang_dynamics.bags.io.reader import Bag
 from krang_dynamics.bags.validation.filtering import Filtering
 from krang_dynamics.bags.validation.recording import Reading, Recording
-from krang_dynamics.bags.validation.window_comparison import APART, WORST, ValidationJob
+from krang_dynamics.bags.validation.window_comparison import APART, WORST, WindowComparison
 
 pytest.importorskip('rosbags', reason='rosbags is not installed')
 
@@ -20,8 +20,7 @@ def test_added_windows_give_the_result_of_one_window(tmp_path):
     for k in (100, 110, 500, 900, 1100):
         tau[k, 0] += 30.0 + 0.01 * k
     path = record(tmp_path / 'bag', robot.joint_names, t, q, v, tau)
-    urdf = (robot.urdf.text, robot.urdf.source)
-    compare = ValidationJob(path, robot.config, urdf, (), Reading(), Filtering(20.0), 10**6).open()
+    compare = WindowComparison(path, robot, Reading(), Filtering(20.0), 10**6)
     (window,) = Recording(Bag(path), robot, Reading()).windows()
     one, middle = compare(window), sum(window) // 2
     two = compare((window[0], middle))

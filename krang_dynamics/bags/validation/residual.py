@@ -1,14 +1,44 @@
-"""Whether the torque residual looks like an unmodelled load, or like a load that only the model has."""
+"""What a torque residual looks like: friction, a rotor, an offset, or a load that model or robot lacks."""
+
+from collections.abc import Sequence
 
 import numpy as np
 
 from ...arrays import Array, Mask
 from ...robot.model import Robot
+from .statistics import FitFigures
+from .window_comparison import PlotSeries
 
+GOOD_R2, GOOD_SHARE = 0.9, 0.05  # a good model explains this variance, or misses this share of the torque
+SPEED, ACCELERATION = 0.02, 0.05  # below them a joint does not move enough to judge it [rad/s], [rad/s2]
+CLEAR = 0.4  # an explanation must explain this share of the squared residual
 STATES = 400  # at most so many states are used
 EXPLAINS = 0.7  # a hint is given if a load reduces the RMSE below this fraction
 CAUSES = (('a rotor', 'kg m2'), ('viscous friction', 'N m s/rad'), ('Coulomb friction', 'N m'))
 LIGHT = 0.1  # smaller loads are not reported [kg]
+
+
+def verdict(series: PlotSeries, joint: int, figures: FitFigures, has_load_hint: bool) -> str:
+    """One line: good, or what the residual of the whole model looks like."""
+    v, a = series.v[:, joint], series.a[:, joint]
+    residual = series.measured[:, joint] - series.predicted['friction'][:, joint]
+    largest = float(np.abs(series.measured[:, joint]).max())
+    if figures.r2 >= GOOD_R2 or figures.rmse <= GOOD_SHARE * largest:
+        return 'good'
+    if _rms(v) < SPEED and _rms(a) < ACCELERATION:
+        return 'hardly moved: gravity and offsets alone can be judged'
+    shares = {
+        'friction unknown: the residual follows the velocity': _explained([v, np.sign(v)], residual),
+        'rotor missing: the residual follows the acceleration': _explained([a], residual),
+    }
+    best = max(shares, key=lambda text: shares[text])
+    if shares[best] >= CLEAR:
+        return best
+    if has_load_hint:
+        return 'payload? the residual looks like a load'
+    if _explained([np.ones_like(v)], residual) >= CLEAR:
+        return 'offset: the residual is nearly constant'
+    return 'unexplained: check masses, joint names and signs'
 
 
 def load_hint(robot: Robot, q: Array, v: Array, residual: Array, joints: Mask) -> str | None:
@@ -20,11 +50,9 @@ def load_hint(robot: Robot, q: Array, v: Array, residual: Array, joints: Mask) -
         columns = np.array([gravity_columns(robot, x, frame)[joints] for x in q])  # (K, n, 4)
         left, columns = without_friction(v[:, joints], residual, columns)
         design = columns.reshape(-1, 4)
-        load, *_ = np.linalg.lstsq(design, left.ravel(), rcond=None)
-        share = np.linalg.norm(left.ravel() - design @ load) / max(float(np.linalg.norm(left)), 1e-12)
+        load, share = _fit(design, left.ravel())
         if share < best and abs(load[0]) > LIGHT:
-            best = float(share)
-            sentence = _sentence(frame, np.asarray(load, float), best)
+            best, sentence = share, _sentence(frame, load, share)
     return sentence
 
 
@@ -72,8 +100,7 @@ def residual_hints(robot: Robot, v: Array, a: Array, residual: Array, joints: Ma
         scale = np.maximum(np.linalg.norm(columns, axis=0), 1e-12)
         if len(left) < 20 or np.abs(v[:, j]).max() < 1e-3:
             continue
-        fit = np.linalg.lstsq(columns / scale, left, rcond=None)[0]
-        share = np.linalg.norm(left - columns / scale @ fit) / max(float(np.linalg.norm(left)), 1e-12)
+        fit, share = _fit(columns / scale, left)
         if share > EXPLAINS:
             continue
         strongest = int(np.argmax(np.abs(fit)))
@@ -84,3 +111,32 @@ def residual_hints(robot: Robot, v: Array, a: Array, residual: Array, joints: Ma
             f'{robot.joint_names[j]}: the residual looks like {what} of {abs(value):.2g} {unit}{excess}'
         )
     return found
+
+
+def explained_effort(several: Sequence[PlotSeries], joint: int) -> float:
+    """Share of the variance of a joint's effort that its model, motion or pose explains, with any gains."""
+    y, gravity, rotor, q, v, a = (
+        np.concatenate([x[:, joint] for x in columns])
+        for columns in zip(
+            *((s.measured, s.predicted['gravity'], s.predicted['rotor'], s.q, s.v, s.a) for s in several),
+            strict=True,
+        )
+    )
+    columns = [gravity, rotor, v, np.sign(v), a, np.sin(q), np.cos(q)]
+    return _explained([x - x.mean() for x in columns], y - y.mean()) if np.ptp(y) else 0.0
+
+
+def _rms(values: Array) -> float:
+    return float(np.sqrt(np.mean(values**2)))
+
+
+def _explained(columns: list[Array], residual: Array) -> float:
+    """Share of the squared residual that a combination of the columns explains."""
+    return 1.0 - _fit(np.column_stack(columns), residual)[1] ** 2
+
+
+def _fit(columns: Array, residual: Array) -> tuple[Array, float]:
+    """Coefficients of the columns by least squares, and the share of the residual's norm that is left."""
+    fit = np.linalg.lstsq(columns, residual, rcond=None)[0]
+    left = float(np.linalg.norm(residual - columns @ fit))
+    return np.asarray(fit, float), left / max(float(np.linalg.norm(residual)), 1e-15)
