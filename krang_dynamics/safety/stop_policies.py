@@ -186,7 +186,9 @@ class SupportingStop(StopPolicy):
     def torque(self, now: float, state: StopState | None) -> Array:
         elapsed, self._now = max(0.0, now - self._now), now
         self._gap *= 1.0 - min(1.0, elapsed / MEMORY)
-        if state is not None and self._blind == 0.0:  # a step without a state has no damping that could be late
+        if (
+            state is not None and self._blind == 0.0
+        ):  # a step without a state has no damping that could be late
             self._gap = max(now - self._state_at, self._gap)
         if state is None:
             self._blind += elapsed
