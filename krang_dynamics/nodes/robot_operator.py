@@ -78,6 +78,11 @@ class RobotOperator:
         for name in ('torques', 'reference', 'external_torques', *(f'terms/{term}' for term in terms)):
             self._record(f'torque_controller/{name}', JointState)
         self._end_effectors = tuple(end_effectors)
+        # Early, so that the controller has found them before the only message.
+        self._targets = {
+            frame: self._node.create_publisher(PoseStamped, f'target_pose/{topic_word(frame)}', qos.RELIABLE)
+            for frame in end_effectors
+        }
         for frame in end_effectors:
             self._record(f'measured_wrench/{topic_word(frame)}', WrenchStamped)
 
@@ -173,9 +178,7 @@ class RobotOperator:
         place, turn = message.pose.position, message.pose.orientation
         place.x, place.y, place.z = pose[:3, 3].tolist()
         turn.x, turn.y, turn.z, turn.w = Rotation.from_matrix(pose[:3, :3]).as_quat().tolist()
-        publisher = self._node.create_publisher(PoseStamped, f'target_pose/{topic_word(frame)}', qos.RELIABLE)
-        self._wait(lambda: publisher.get_subscription_count() > 0, 'a subscription of the target')
-        publisher.publish(message)
+        self._targets[frame].publish(message)
 
     def stream_wrench(self, frame: str, wrench: Array) -> None:
         """Command (force [N], moment [N m]) at an end effector, in its own axes, from now on."""

@@ -7,6 +7,7 @@ import ctypes
 import os
 import random
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -20,14 +21,28 @@ import numpy as np
 import yaml
 
 END_TIMEOUT = 8.0  # after SIGTERM to a node [s]
+DOMAINS = range(1, 102)  # of ROS, whose ports no operating system uses for other purposes
+PARTICIPANTS = 8  # of a domain whose ports are tried
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 PR_SET_PDEATHSIG = 1  # of prctl(2)
 
 
 def private_domain() -> None:
-    """Restrict discovery to this machine, and to a random domain unless ROS_DOMAIN_ID is set."""
+    """Restrict discovery to this machine, and to a domain that nobody uses unless ROS_DOMAIN_ID is set."""
     os.environ['ROS_AUTOMATIC_DISCOVERY_RANGE'] = 'LOCALHOST'
-    os.environ.setdefault('ROS_DOMAIN_ID', str(random.randint(1, 101)))
+    domains = random.sample(DOMAINS, len(DOMAINS))
+    os.environ.setdefault('ROS_DOMAIN_ID', str(next(filter(_is_free, domains), domains[0])))
+
+
+def _is_free(domain: int) -> bool:
+    """Whether no process of this machine has one of the first ports of a ROS domain."""
+    for participant in range(PARTICIPANTS):
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as port:
+            try:
+                port.bind(('', 7410 + 250 * domain + 2 * participant))  # by the DDSI-RTPS standard
+            except OSError:
+                return False
+    return True
 
 
 @contextmanager

@@ -2,12 +2,14 @@
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
 
 import pytest
 
+from krang_dynamics.scenarios import processes
 from krang_dynamics.scenarios.processes import Processes, signals_as
 
 pytestmark = pytest.mark.slow
@@ -79,3 +81,15 @@ def test_signals_are_handled_and_restored_also_where_they_were_ignored():
         assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+def test_a_domain_that_another_process_uses_is_not_chosen(monkeypatch):
+    monkeypatch.setenv('ROS_AUTOMATIC_DISCOVERY_RANGE', 'SUBNET')
+    monkeypatch.delenv('ROS_DOMAIN_ID', raising=False)
+    monkeypatch.setattr(processes, 'DOMAINS', (7, 8))
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as port:
+        port.bind(('', 7410 + 250 * 7 + 2))
+        processes.private_domain()
+    chosen = os.environ.pop('ROS_DOMAIN_ID')
+    assert chosen == '8'
+    assert os.environ['ROS_AUTOMATIC_DISCOVERY_RANGE'] == 'LOCALHOST'
