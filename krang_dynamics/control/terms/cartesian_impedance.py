@@ -13,6 +13,7 @@ from ...robot.model import Robot
 from ..drivers import drivers_of
 from ..dynamics import Dynamics
 from ..parameters import Parameter
+from .speed_zone import SpeedZone
 from .term import Term, TermInputs, register_term
 
 if TYPE_CHECKING:
@@ -49,7 +50,8 @@ class CartesianImpedance(Term):
     The hands' reference is the pose of the joint reference q_d. e is the hands' error, the angular part as
     the logarithm of a rotation. D gives the damping ratio with the task inertia (J A^-1 J^T)^-1, and
     N = I - A^-1 J^T (J A^-1 J^T)^-1 J keeps the posture q_p from moving the hands. Only commanded joints
-    take part. Gravity counts once, as in computed_torque.
+    take part. Gravity counts once, as in computed_torque. Springs do not drive joints beyond their speed
+    limits (SpeedZone).
     """
 
     name = 'cartesian_impedance'
@@ -117,6 +119,7 @@ class CartesianImpedance(Term):
             2 * settings.nullspace_damping_ratio * np.sqrt(self._posture_stiffness * inertia)
         )
         self.posture = None if settings.nullspace_posture is None else posture_of(robot, settings)
+        self._speed_zone = SpeedZone(robot, settings)
         self._turns: dict[str, Array] = {}  # the last angular error of each hand [rad]
 
     @classmethod
@@ -152,7 +155,7 @@ class CartesianImpedance(Term):
     def adopt(self, other: 'CartesianImpedance') -> None:
         self.hands = other.hands
         self._posture_stiffness, self.posture = other._posture_stiffness, other.posture
-        self._posture_damping = other._posture_damping
+        self._posture_damping, self._speed_zone = other._posture_damping, other._speed_zone
 
     def torque(self, state: TermInputs) -> Array:
         commanded, arms, dynamics, reference = self._commanded, self._arms, state.dynamics, state.reference
@@ -167,6 +170,7 @@ class CartesianImpedance(Term):
         pull = self._posture_stiffness * (posture - state.q)
         pull += self._posture_damping * speed_in_posture
         pull[arms] = task.null_torque(pull[arms]) + task.torque(self._errors(dynamics, q_d), speed[arms])
+        pull += self._speed_zone.torque(pull, state.v, v_d, dynamics.A)
         pull += dynamics.A.dot(a_d)
         pull += dynamics.C.dot(v_d)
         pull += reference.effort
