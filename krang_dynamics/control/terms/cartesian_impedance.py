@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from math import inf, pi, sqrt
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pinocchio as pin
@@ -107,8 +107,10 @@ class CartesianImpedance(Term):
         for frame, arm in self.arms.items():
             if not arm.any():
                 raise ConfigError(f'cartesian.{frame}: no commanded joint moves this frame')
-        self._arms = np.flatnonzero(np.any(list(self.arms.values()), axis=0))
-        self._arms_of_A = np.ix_(self._arms, self._arms)
+        arms = np.flatnonzero(np.any(list(self.arms.values()), axis=0))
+        is_row = arms[-1] - arms[0] == len(arms) - 1  # then a slice selects them, which is quicker
+        self._arms: Any = slice(arms[0], arms[-1] + 1) if is_row else arms
+        self._arms_of_A: Any = (self._arms, self._arms) if is_row else np.ix_(arms, arms)
         self._compensates_gravity = not ('gravity' in settings.terms or settings.hardware_compensates_gravity)
         # Of each joint while the others are free to move [kg m2].
         inertia = 1 / np.diag(np.linalg.inv(robot.mass_matrix(robot.home)))
@@ -231,7 +233,7 @@ class _Task:
         modes *= fixed
         self._J_fixed, self._response = modes.T @ J, response @ modes
         lowest = SINGULAR * frequencies[-1]
-        self._inverse = np.minimum(frequencies / lowest, 1.0) ** 2 / np.maximum(frequencies, lowest) ** 2
+        self._inverse = (np.minimum(frequencies / lowest, 1.0) / np.maximum(frequencies, lowest)) ** 2
 
     def torque(self, force: Array, speed: Array) -> Array:
         """J^T f of the springs, and the damping of the hands' speed."""

@@ -34,10 +34,10 @@ class SpeedZone:
 
         The zone begins at the speed of a reference v_d that is faster.
         """
+        if not any_true(np.abs(v) > self._begin):
+            return self._zero
         begin = np.maximum(self._begin, np.abs(v_d))
         excess = v - np.clip(v, -begin, begin)
-        if not any_true(excess != 0):
-            return self._zero
         width = np.maximum(self._limit - begin, NARROW * self._limit)
         share = np.minimum(np.abs(excess) / width, 1.0)
         inertia = 1 / np.diag(np.linalg.inv(A))  # of each joint while the others are free to move [kg m2]
