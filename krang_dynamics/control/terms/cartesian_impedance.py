@@ -217,35 +217,35 @@ class _Task:
     def __init__(self, hands: dict[str, HandSettings], A: Array, J: Array, axes: list[Array]) -> None:
         self._world = J
         response = np.linalg.solve(A, J.T)
-        B = J @ response  # inverse task inertia
+        B = J.dot(response)  # inverse task inertia
         scale, ratios = np.zeros_like(B), np.empty(len(J))
         for i, (hand, to_world) in enumerate(zip(hands.values(), axes, strict=True)):
             k = 6 * i
             scale[k : k + 3, k : k + 3] = hand.root_stiffness[:3] * to_world.T
             scale[k + 3 : k + 6, k + 3 : k + 6] = hand.root_stiffness[3:] * to_world.T
             ratios[k : k + 6] = hand.damping_ratio
-        self.frequencies, modes = _modes(scale @ B @ scale.T)
-        self._J = modes.T @ (scale @ J)
+        self.frequencies, modes = _modes(scale.dot(B).dot(scale.T))
+        self._J = modes.T.dot(scale.dot(J))
         smallest = TINY * self.frequencies[-1]
-        self._damping = 2 * (ratios @ modes**2) / np.maximum(self.frequencies, smallest)
+        self._damping = 2 * ratios.dot(modes**2) / np.maximum(self.frequencies, smallest)
         fixed = np.array([*ROOT_STIFFNESS] * len(hands))[:, None]
         frequencies, modes = _modes(fixed * B * fixed.T)
         modes *= fixed
-        self._J_fixed, self._response = modes.T @ J, response @ modes
+        self._J_fixed, self._response = modes.T.dot(J), response.dot(modes)
         lowest = SINGULAR * frequencies[-1]
         self._inverse = (np.minimum(frequencies / lowest, 1.0) / np.maximum(frequencies, lowest)) ** 2
 
     def torque(self, force: Array, speed: Array) -> Array:
         """J^T f of the springs, and the damping of the hands' speed."""
-        return np.asarray((self._damping * (self._J @ speed)) @ self._J + force @ self._world)
+        return np.asarray((self._damping * self._J.dot(speed)).dot(self._J) + force.dot(self._world))
 
     def null_torque(self, torque: Array) -> Array:
         """N^T torque: the part that does not accelerate the hands."""
-        return np.asarray(torque - (self._inverse * (torque @ self._response)) @ self._J_fixed)
+        return np.asarray(torque - (self._inverse * torque.dot(self._response)).dot(self._J_fixed))
 
     def null_speed(self, speed: Array) -> Array:
         """N v: the part of the joints' speed that does not move the hands."""
-        return np.asarray(speed - self._response @ (self._inverse * (self._J_fixed @ speed)))
+        return np.asarray(speed - self._response.dot(self._inverse * self._J_fixed.dot(speed)))
 
 
 def _modes(B: Array) -> tuple[Array, Array]:
