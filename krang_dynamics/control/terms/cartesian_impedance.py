@@ -224,14 +224,15 @@ class _Task:
             scale[k : k + 3, k : k + 3] = hand.root_stiffness[:3] * to_world.T
             scale[k + 3 : k + 6, k + 3 : k + 6] = hand.root_stiffness[3:] * to_world.T
             ratios[k : k + 6] = hand.damping_ratio
-        self.frequencies, modes = _modes(scale.dot(B).dot(scale.T))
+        fixed = np.array([*ROOT_STIFFNESS] * len(hands))[:, None]
+        (self.frequencies, frequencies), (modes, fixed_modes) = _modes(
+            np.array([scale.dot(B).dot(scale.T), fixed * B * fixed.T])
+        )
         self._J = modes.T.dot(scale.dot(J))
         smallest = TINY * self.frequencies[-1]
         self._damping = 2 * ratios.dot(modes**2) / np.maximum(self.frequencies, smallest)
-        fixed = np.array([*ROOT_STIFFNESS] * len(hands))[:, None]
-        frequencies, modes = _modes(fixed * B * fixed.T)
-        modes *= fixed
-        self._J_fixed, self._response = modes.T.dot(J), response.dot(modes)
+        fixed_modes *= fixed
+        self._J_fixed, self._response = fixed_modes.T.dot(J), response.dot(fixed_modes)
         lowest = SINGULAR * frequencies[-1]
         self._inverse = (np.minimum(frequencies / lowest, 1.0) / np.maximum(frequencies, lowest)) ** 2
 
@@ -249,7 +250,7 @@ class _Task:
 
 
 def _modes(B: Array) -> tuple[Array, Array]:
-    """Frequencies w [rad/s] and modes U of an inverse task inertia B = U diag(w^2) U^T."""
+    """Frequencies w [rad/s] and modes U of inverse task inertias B = U diag(w^2) U^T."""
     squares, U = np.linalg.eigh(B)
     return np.sqrt(np.maximum(squares, 0.0)), U
 
