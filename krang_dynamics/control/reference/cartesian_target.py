@@ -2,12 +2,13 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from math import hypot
 from typing import Protocol
 
 import numpy as np
 import pinocchio as pin
 
-from ...arrays import Array, Integers, Mask, array
+from ...arrays import Array, Integers, Mask, array, norm
 from ...errors import InputError
 from ...robot.model import Robot
 from .joint_reference import Reference
@@ -15,10 +16,13 @@ from .joint_reference import Reference
 ALIGNED = pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
 UNIT = 1e-3  # by which the norm of a quaternion may differ from 1
 LENGTH = 0.3  # that makes angles comparable with distances [m/rad]
-MOST_STEPS = 40  # of the inverse kinematics ...
+POSITION_FIRST = 0.01  # the same for a pose that is not reached: then its position counts more [m/rad]
+MOST_STEPS = 40  # of the inverse kinematics, ...
+LAST_STEPS = 20  # ... more of them for a pose that is not reached, ...
 AT_ONCE = 2  # ... and how many of them one step of the controller makes
 STEP = 0.3  # largest change of a joint in one of them [rad, m]
 DAMPING = 1e-4  # of the first of them [m2]
+LEAST_DAMPING = 1e-9  # keeps arms with fewer than six degrees of freedom solvable [m2]
 POSTURE = 1e-5  # weight of the posture [m2/rad2]
 SMALL = 1e-5  # a change of the joints that ends it [rad, m]
 OUT_OF_REACH = 1e-3  # error of a pose that is reported [m]
@@ -152,10 +156,11 @@ class CartesianTargets:
                 continue
             hand.search = None
             reference.move_to(now, hand.joints, search.q[hand.joints], hand.is_streamed)
-            if (distance := search.distance) > OUT_OF_REACH:
+            if not search.is_reached:
+                distance, turn = search.remaining
                 reports.append(
-                    f'target_pose/{frame}: out of reach by {1e3 * distance:.0f} mm (with '
-                    f'{1e3 * LENGTH:g} mm per rad); the nearest pose that was found is approached'
+                    f'target_pose/{frame}: out of reach by {1e3 * distance:.0f} mm and {turn:.2g} rad; '
+                    'the nearest pose that was found is approached'
                 )
         return reports
 
@@ -174,7 +179,7 @@ class CartesianTargets:
     ) -> None:
         """Move the joints so that the hand has a twist, and returns to the pose of that time."""
         joints = self._hands[frame].joints
-        error, J = _Chain(self._robot, frame, joints).error(pose, q_d)
+        error, J = _Chain(self._robot, frame, joints).error(pose, q_d, LENGTH)
         wanted = CATCH_UP * error
         wanted += np.concatenate([twist[:3], LENGTH * twist[3:]])
         v = J.T @ np.linalg.solve(J @ J.T + DAMPING * np.eye(6), wanted)
@@ -189,22 +194,23 @@ class _Chain:
     frame: str
     joints: Integers
 
-    def error(self, pose: pin.SE3, q: Array) -> tuple[Array, Array]:
-        """The way to a pose [m], and its Jacobian; angles count as distances by LENGTH."""
+    def error(self, pose: pin.SE3, q: Array, length: float) -> tuple[Array, Array]:
+        """The way to a pose [m], and its Jacobian; angles count as distances by a length [m/rad]."""
         model, data, fold = self.robot.model, self.robot.data, self.robot.joint_map
         index = model.getFrameId(self.frame, pin.FrameType.BODY)
         J = pin.computeFrameJacobian(model, data, fold.position(q), index, ALIGNED).reshape(6, -1)
         error = pose_error(pose, pin.updateFramePlacement(model, data, index))
-        error[3:] *= LENGTH
+        error[3:] *= length
         J = fold.columns(J)[:, self.joints]
-        J[3:] *= LENGTH
+        J[3:] *= length
         return error, J
 
 
 class _Search:
     """The joint positions q with a hand at a pose, by Levenberg-Marquardt steps within position limits.
 
-    The posture counts a little, and not at all in the last steps.
+    The posture counts a little, and not at all in the last steps. A pose that is not reached, such as an
+    orientation that an arm with five joints does not have, is approached with its position first.
     """
 
     def __init__(
@@ -215,12 +221,18 @@ class _Search:
         self._weight, self._damping, self._left = POSTURE, DAMPING, MOST_STEPS
         self.q = q.copy()
         self.q[chain.joints] = np.clip(q[chain.joints], *limits)
-        self._error, self._J = chain.error(pose, self.q)
+        self._length = LENGTH
+        self._error, self._J = chain.error(pose, self.q, LENGTH)
 
     @property
-    def distance(self) -> float:
-        """The error that remains [m]."""
-        return float(np.sqrt(self._error.dot(self._error)))
+    def remaining(self) -> tuple[float, float]:
+        """The error that remains [m, rad]."""
+        return norm(self._error[:3]), norm(self._error[3:]) / self._length
+
+    @property
+    def is_reached(self) -> bool:
+        distance, turn = self.remaining
+        return hypot(distance, LENGTH * turn) <= OUT_OF_REACH
 
     def step(self) -> bool:
         """One step; returns whether it was the last."""
@@ -230,18 +242,24 @@ class _Search:
         step = _step(self._J, self._error, weight * way, weight + self._damping, x <= lower, x >= upper)
         step *= STEP / max(STEP, float(np.abs(step).max(initial=0.0)))
         new[joints] = np.clip(x + step, lower, upper)
-        error, J = self._chain.error(self._pose, new)
+        error, J = self._chain.error(self._pose, new, self._length)
         new_way = self._posture - new[joints]
         gain = self._error.dot(self._error) - error.dot(error)
         gain += weight * (way.dot(way) - new_way.dot(new_way))
         is_small = float(np.abs(new[joints] - x).max(initial=0.0)) < SMALL
         if gain > 0:
             self.q, self._error, self._J = new, error, J
-        self._damping *= 1 / 8 if gain > 0 else 8
+        self._damping = max(self._damping / 8, LEAST_DAMPING) if gain > 0 else 8 * self._damping
         if is_small and weight:
             self._weight, self._damping = 0.0, DAMPING / 100
         self._left -= 1
-        return not self._left or (is_small and not weight)
+        if self._left and (weight or not is_small):
+            return False
+        if self.is_reached or self._length < LENGTH:
+            return True
+        self._length, self._weight, self._damping, self._left = POSITION_FIRST, 0.0, DAMPING, LAST_STEPS
+        self._error, self._J = self._chain.error(self._pose, self.q, self._length)
+        return False
 
 
 def checked_pose(name: str, sample: PoseSample) -> pin.SE3:

@@ -13,12 +13,14 @@ from ...robot.model import Robot
 from ..drivers import drivers_of
 from ..dynamics import Dynamics
 from ..parameters import Parameter
+from .speed_zone import SpeedZone
 from .term import Term, TermInputs, register_term
 
 if TYPE_CHECKING:
     from ..settings import Settings
 
 STIFFNESS = np.array([400.0] * 3 + [50.0] * 3)  # default [N/m, N m/rad]
+ROOT_STIFFNESS = np.sqrt(STIFFNESS)
 FREE = 1.0  # an axis with less stiffness is damped as if it had this one [N/m, N m/rad]
 ARM = 5  # joints that an end effector needs for itself to be that of an arm, not a finger
 BANDWIDTH = 10.0  # of the default posture stiffness [rad/s]
@@ -49,7 +51,8 @@ class CartesianImpedance(Term):
     The hands' reference is the pose of the joint reference q_d. e is the hands' error, the angular part as
     the logarithm of a rotation. D gives the damping ratio with the task inertia (J A^-1 J^T)^-1, and
     N = I - A^-1 J^T (J A^-1 J^T)^-1 J keeps the posture q_p from moving the hands. Only commanded joints
-    take part. Gravity counts once, as in computed_torque.
+    take part. Gravity counts once, as in computed_torque. Springs do not drive joints beyond their speed
+    limits (SpeedZone).
     """
 
     name = 'cartesian_impedance'
@@ -104,7 +107,10 @@ class CartesianImpedance(Term):
         for frame, arm in self.arms.items():
             if not arm.any():
                 raise ConfigError(f'cartesian.{frame}: no commanded joint moves this frame')
-        self._arms = np.flatnonzero(np.any(list(self.arms.values()), axis=0))
+        arms = np.flatnonzero(np.any(list(self.arms.values()), axis=0))
+        is_row = arms[-1] - arms[0] == len(arms) - 1  # then a slice selects them, which is quicker
+        self._arms: Any = slice(arms[0], arms[-1] + 1) if is_row else arms
+        self._arms_of_A: Any = (self._arms, self._arms) if is_row else np.ix_(arms, arms)
         self._compensates_gravity = not ('gravity' in settings.terms or settings.hardware_compensates_gravity)
         # Of each joint while the others are free to move [kg m2].
         inertia = 1 / np.diag(np.linalg.inv(robot.mass_matrix(robot.home)))
@@ -117,6 +123,7 @@ class CartesianImpedance(Term):
             2 * settings.nullspace_damping_ratio * np.sqrt(self._posture_stiffness * inertia)
         )
         self.posture = None if settings.nullspace_posture is None else posture_of(robot, settings)
+        self._speed_zone = SpeedZone(robot, settings)
         self._turns: dict[str, Array] = {}  # the last angular error of each hand [rad]
 
     @classmethod
@@ -134,7 +141,7 @@ class CartesianImpedance(Term):
         """Kp [1/s2] and Kd [1/s] of the fastest motion of hands or posture at home, for all joints."""
         dynamics = Dynamics(self._robot)
         dynamics.update(self._robot.home, np.zeros(self._robot.nv))
-        task = _Task(self.hands, dynamics, self._arms)
+        task = self._task(dynamics, self._axes(dynamics))
         fastest = float(task.frequencies[-1])
         damping = max(hand.damping_ratio for hand in self.hands.values())
         posture = [
@@ -152,21 +159,25 @@ class CartesianImpedance(Term):
     def adopt(self, other: 'CartesianImpedance') -> None:
         self.hands = other.hands
         self._posture_stiffness, self.posture = other._posture_stiffness, other.posture
-        self._posture_damping = other._posture_damping
+        self._posture_damping, self._speed_zone = other._posture_damping, other._speed_zone
 
     def torque(self, state: TermInputs) -> Array:
         commanded, arms, dynamics, reference = self._commanded, self._arms, state.dynamics, state.reference
         # Joints that are not commanded are where they are: they cause no feedback.
         q_d, v_d = np.where(commanded, reference.q, state.q), np.where(commanded, reference.v, state.v)
         a_d = commanded * reference.a
-        task = _Task(self.hands, dynamics, arms)
+        axes = self._axes(dynamics)
+        task = self._task(dynamics, axes)
         speed = v_d - state.v
         speed_in_posture = speed.copy()
         speed_in_posture[arms] = task.null_speed(speed[arms])
         posture = q_d if self.posture is None else self.posture
         pull = self._posture_stiffness * (posture - state.q)
         pull += self._posture_damping * speed_in_posture
-        pull[arms] = task.null_torque(pull[arms]) + task.torque(self._errors(dynamics, q_d), speed[arms])
+        pull[arms] = task.null_torque(pull[arms]) + task.torque(
+            self._forces(dynamics, axes, q_d), speed[arms]
+        )
+        pull += self._speed_zone.torque(pull, state.v, v_d, dynamics.A)
         pull += dynamics.A.dot(a_d)
         pull += dynamics.C.dot(v_d)
         pull += reference.effort
@@ -174,18 +185,24 @@ class CartesianImpedance(Term):
             pull += dynamics.gravity
         return commanded * pull
 
-    def _errors(self, dynamics: Dynamics, q_d: Array) -> Array:
+    def _axes(self, dynamics: Dynamics) -> list[Array]:
+        """Rotation to the world of the stiffness axes of every hand."""
+        return [dynamics.pose(hand.axes)[0] for hand in self.hands.values()]
+
+    def _task(self, dynamics: Dynamics, axes: list[Array]) -> '_Task':
+        J = np.concatenate([dynamics.jacobian(frame)[:, self._arms] for frame in self.hands])
+        return _Task(self.hands, dynamics.A[self._arms_of_A], J, axes)
+
+    def _forces(self, dynamics: Dynamics, axes: list[Array], q_d: Array) -> Array:
         """Forces and moments [N, N m] of the springs of all hands, in world axes."""
         forces = []
-        for (frame, hand), (R_d, p_d) in zip(
-            self.hands.items(), dynamics.poses_at(q_d, self.hands), strict=True
-        ):
+        poses = dynamics.poses_at(q_d, self.hands)
+        for (frame, hand), (R_d, p_d), to_world in zip(self.hands.items(), poses, axes, strict=True):
             R, p = dynamics.pose(frame)
             turn = near_turn(pin.log3(R_d @ R.T), self._turns.get(frame))
             self._turns[frame] = turn
-            axes = dynamics.pose(hand.axes)[0]
-            # Rows: the force and the moment.
-            force, moment = (np.array([p_d - p, turn]).dot(axes) * hand.stiffness.reshape(2, 3)).dot(axes.T)
+            error = np.array([p_d - p, turn]).dot(to_world)  # rows: distance and angle
+            force, moment = (error * hand.stiffness.reshape(2, 3)).dot(to_world.T)
             forces += [limited(force, hand.max_force), limited(moment, hand.max_moment)]
         return np.concatenate(forces)
 
@@ -197,44 +214,43 @@ class _Task:
     damping. Which motion is left to the posture must not depend on the stiffness: that scaling is fixed.
     """
 
-    def __init__(self, hands: dict[str, HandSettings], dynamics: Dynamics, joints: Any) -> None:
-        A = dynamics.A[np.ix_(joints, joints)]
-        self._world = J = np.concatenate([dynamics.jacobian(frame)[:, joints] for frame in hands])
+    def __init__(self, hands: dict[str, HandSettings], A: Array, J: Array, axes: list[Array]) -> None:
+        self._world = J
         response = np.linalg.solve(A, J.T)
-        B = J @ response  # inverse task inertia
-        scale, ratios = np.zeros_like(B), np.zeros(len(J))
-        for i, hand in enumerate(hands.values()):
-            axes = dynamics.pose(hand.axes)[0]
-            for k in (0, 3):
-                rows = slice(6 * i + k, 6 * i + k + 3)
-                scale[rows, rows] = hand.root_stiffness[k : k + 3] * axes.T
-            ratios[6 * i : 6 * i + 6] = hand.damping_ratio
-        self.frequencies, modes = _modes(scale @ B @ scale.T)
-        self._J = modes.T @ scale @ J
+        B = J.dot(response)  # inverse task inertia
+        scale, ratios = np.zeros_like(B), np.empty(len(J))
+        for i, (hand, to_world) in enumerate(zip(hands.values(), axes, strict=True)):
+            k = 6 * i
+            scale[k : k + 3, k : k + 3] = hand.root_stiffness[:3] * to_world.T
+            scale[k + 3 : k + 6, k + 3 : k + 6] = hand.root_stiffness[3:] * to_world.T
+            ratios[k : k + 6] = hand.damping_ratio
+        fixed = np.array([*ROOT_STIFFNESS] * len(hands))[:, None]
+        (self.frequencies, frequencies), (modes, fixed_modes) = _modes(
+            np.array([scale.dot(B).dot(scale.T), fixed * B * fixed.T])
+        )
+        self._J = modes.T.dot(scale.dot(J))
         smallest = TINY * self.frequencies[-1]
-        self._damping = 2 * (ratios @ modes**2) / np.maximum(self.frequencies, smallest)
-        fixed = np.tile(np.sqrt(STIFFNESS), len(hands))
-        frequencies, modes = _modes(fixed[:, None] * B * fixed)
-        modes *= fixed[:, None]
-        self._J_fixed, self._response = modes.T @ J, response @ modes
+        self._damping = 2 * ratios.dot(modes**2) / np.maximum(self.frequencies, smallest)
+        fixed_modes *= fixed
+        self._J_fixed, self._response = fixed_modes.T.dot(J), response.dot(fixed_modes)
         lowest = SINGULAR * frequencies[-1]
-        self._inverse = np.minimum(frequencies / lowest, 1.0) ** 2 / np.maximum(frequencies, lowest) ** 2
+        self._inverse = (np.minimum(frequencies / lowest, 1.0) / np.maximum(frequencies, lowest)) ** 2
 
     def torque(self, force: Array, speed: Array) -> Array:
         """J^T f of the springs, and the damping of the hands' speed."""
-        return np.asarray((self._damping * (self._J @ speed)) @ self._J + force @ self._world)
+        return np.asarray((self._damping * self._J.dot(speed)).dot(self._J) + force.dot(self._world))
 
     def null_torque(self, torque: Array) -> Array:
         """N^T torque: the part that does not accelerate the hands."""
-        return np.asarray(torque - (self._inverse * (torque @ self._response)) @ self._J_fixed)
+        return np.asarray(torque - (self._inverse * torque.dot(self._response)).dot(self._J_fixed))
 
     def null_speed(self, speed: Array) -> Array:
         """N v: the part of the joints' speed that does not move the hands."""
-        return np.asarray(speed - self._response @ (self._inverse * (self._J_fixed @ speed)))
+        return np.asarray(speed - self._response.dot(self._inverse * self._J_fixed.dot(speed)))
 
 
 def _modes(B: Array) -> tuple[Array, Array]:
-    """Frequencies w [rad/s] and modes U of an inverse task inertia B = U diag(w^2) U^T."""
+    """Frequencies w [rad/s] and modes U of inverse task inertias B = U diag(w^2) U^T."""
     squares, U = np.linalg.eigh(B)
     return np.sqrt(np.maximum(squares, 0.0)), U
 

@@ -1,14 +1,18 @@
 """Hand guiding: the robot carries itself, and a person moves it; limits push back softly."""
 
+from math import pi
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...arrays import Array
+from ...arrays import Array, Mask
 from ...errors import InputError
 from ...robot.model import Robot
 from ...safety.limits import Limits
+from ..drivers import drivers_of
 from ..parameters import Parameter
+from .cartesian_impedance import BANDWIDTH
+from .speed_zone import TIME, SpeedZone
 from .term import Term, TermInputs, follow_reference, register_term
 
 if TYPE_CHECKING:
@@ -16,9 +20,8 @@ if TYPE_CHECKING:
 
 ZONE = 0.2  # width of the zone before a position limit [rad, m]
 STRENGTH = 0.6  # share of the effort limit with which the zone pushes back at its end
-FAST = 0.7  # share of the speed limit above which motion is damped
-TIME = 0.025  # time constant of the damping in the zone and above that speed [s]
 FRICTION = 0.1  # share of the modelled friction that the default damping replaces
+POSITIONS = 9  # at which the gravity torque of a joint is compared with its limit
 INERTIA = 0.3  # decay of a motion by the default damping [1/s]
 SINK = 0.05  # damping per gravity torque [s/rad], so that joints which nobody holds sink slowly
 
@@ -27,8 +30,9 @@ SINK = 0.05  # damping per gravity torque [s/rad], so that joints which nobody h
 class Guide(Term):
     """Q + friction.scale Gamma_f - D v + S(q, v); D outweighs friction that is modelled 10 % too large.
 
-    S is zero inside the limits' zones and below the fast speeds. In a zone it is a spring, which gives back
-    what it took, with a damper, so that S never gives more energy than it took. What other terms compensate
+    S is zero inside the limits' zones and below the speed zones. In a zone it is a spring, which gives back
+    what it took, with a damper, so that S never gives more energy than it took. Joints that cannot carry
+    the robot everywhere would tip it: they are held where they were at enable. What other terms compensate
     already is left out.
     """
 
@@ -55,7 +59,12 @@ class Guide(Term):
         self._has_gravity = 'gravity' in settings.terms or settings.hardware_compensates_gravity
         self._has_friction = 'friction' in settings.terms
         self._lower, self._upper = robot.lower + margin + ZONE, robot.upper - margin - ZONE
-        self._fast = FAST * robot.velocity_limits
+        self._speed_zone = SpeedZone(robot, settings)
+        commanded = np.isin(robot.joint_names, drivers_of(settings, robot).joints)
+        self._is_held = commanded & _weak_joints(robot, limits.effort)
+        self._inertia = robot.mass_matrix(robot.home)
+        self._stiffness = self._is_held * np.diag(self._inertia) * BANDWIDTH**2
+        self._held: Array | None = None  # pose at enable [rad]
         self._strength = STRENGTH * limits.effort
         self._friction = robot.friction
 
@@ -68,13 +77,28 @@ class Guide(Term):
             )
         return cls(robot, settings)
 
+    @property
+    def gains(self) -> tuple[Array, Array] | None:
+        """Kp [1/s2] and Kd [1/s] of the fastest motion of the held joints at home."""
+        if not self._is_held.any():
+            return None
+        fastest = np.linalg.eigvals(np.linalg.solve(self._inertia, np.diag(self._stiffness))).real.max()
+        return self._is_held * fastest, self._is_held * 2 * fastest / BANDWIDTH
+
+    def reset(self) -> None:
+        self._held = None
+
     def adopt(self, other: 'Guide') -> None:
         self.damping, self._sink, self.friction_scale = other.damping, other._sink, other.friction_scale
-        self._lower, self._upper = other._lower, other._upper
+        self._lower, self._upper, self._speed_zone = other._lower, other._upper, other._speed_zone
 
     def torque(self, state: TermInputs) -> Array:
+        if self._held is None:
+            self._held = state.q.copy()
         damping = self.damping + self._sink * np.abs(state.dynamics.gravity)
+        damping = np.where(self._is_held, 2 * self._stiffness / BANDWIDTH, damping)
         torque = self._soft_limits(state) - damping * state.v
+        torque += self._stiffness * (self._held - state.q)
         if not self._has_gravity:
             torque += state.dynamics.gravity
         if not self._has_friction and self._friction.sign == 'smooth':
@@ -84,13 +108,24 @@ class Guide(Term):
         return torque
 
     def _soft_limits(self, state: TermInputs) -> Array:
-        """Spring and damper in the zones, and damping of fast motion."""
+        """Spring and damper in the zones of position, and the speed zones."""
         q, v, rate = state.q, state.v, np.diag(state.dynamics.A) / TIME
         depth = (np.minimum(q - self._lower, 0.0) + np.maximum(q - self._upper, 0.0)) / ZONE
         torque = -self._strength * depth * np.abs(depth)
         torque -= np.minimum(np.abs(depth), 1.0) * rate * v
-        torque -= rate * (v - np.clip(v, -self._fast, self._fast))
+        torque += self._speed_zone.torque(torque, v, np.zeros(len(v)), state.dynamics.A)
         return torque
+
+
+def _weak_joints(robot: Robot, effort: Array) -> Mask:
+    """Joints that need more than their effort limit [N m] to carry the robot, within a turn from home."""
+    weak = np.zeros(robot.nv, dtype=bool)
+    for i, (lower, upper) in enumerate(zip(robot.lower, robot.upper, strict=True)):
+        for position in np.linspace(max(lower, -pi), min(upper, pi), POSITIONS):
+            q = robot.home
+            q[i] = position
+            weak[i] |= abs(robot.gravity_torque(q)[i]) > effort[i]
+    return weak
 
 
 def _default_damping(robot: Robot) -> Array:

@@ -102,6 +102,23 @@ def test_the_way_there_and_back_ends_in_the_same_posture():
     np.testing.assert_allclose(at(reference, 999.0)[0], KRANG.home, atol=0.02)
 
 
+@pytest.mark.parametrize(('name', 'frame'), [('anthropomorphic', 'tool'), ('planar_2r', 'tip')])
+def test_an_arm_without_the_orientation_of_a_pose_reaches_its_position(name, frame):
+    """As when a hand is dragged: another position, the same orientation."""
+    robot, random, reports = robot_named(name), np.random.default_rng(7), []
+    term = SimpleNamespace(arms={frame: arm_joints(robot, frame)}, posture=None)
+    for _ in range(10):
+        reference, T = Reference(robot), robot.frame_pose(robot.home, frame)
+        targets = CartesianTargets(robot, term, np.ones(robot.nv, dtype=bool))
+        T[:3, 3] = robot.frame_pose(robot.home + random.uniform(-0.3, 0.3, robot.nv), frame)[:3, 3]
+        sample = PoseSample(frame, 'world', T[:3, 3], np.array(pin.Quaternion(T[:3, :3]).coeffs()), 0.0)
+        reports += take(targets, sample, 10.0, robot.home, reference)
+        reached = robot.frame_pose(at(reference, 60.0)[0], frame)
+        assert np.linalg.norm(reached[:3, 3] - T[:3, 3]) < 0.001
+    assert all(re.search(r'out of reach by [01] mm and [\d.]+ rad', report) for report in reports)
+    assert len(reports) >= 8
+
+
 @pytest.mark.parametrize('far', [1.0, 100.0])
 def test_a_pose_out_of_reach_is_reported_and_approached_within_the_limits(far):
     targets, reference = setup()
@@ -109,7 +126,7 @@ def test_a_pose_out_of_reach_is_reported_and_approached_within_the_limits(far):
     T[:3, 3] += [far, 0.3, 0.2]
     before = KRANG.frame_pose(KRANG.home, HAND)[:3, 3]
     (report,) = take(targets, pose_of(T), 10.0, KRANG.home, reference)
-    assert re.match(r'target_pose/left_hand: out of reach by \d+ mm', report)
+    assert re.match(r'target_pose/left_hand: out of reach by \d+ mm and [\d.]+ rad', report)
     q = at(reference, 60.0)[0]
     assert (q >= KRANG.lower).all()
     assert (q <= KRANG.upper).all()

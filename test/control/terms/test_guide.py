@@ -132,6 +132,21 @@ def test_a_person_who_pushes_against_a_limit_causes_no_fault():
     assert (closed.plant.q < robot.upper).all()
 
 
+def test_a_joint_that_cannot_carry_the_robot_is_held_where_it_was_at_enable():
+    """Krang's base_pitch tips beyond 0.09 rad; all other joints yield."""
+    robot = robot_named('krang')
+    guide = Guide(robot, Settings(terms=('guide',), wheels_locked=True))
+    guide.torque(term_inputs(robot, robot.home, np.zeros(17)))
+    inputs = term_inputs(robot, robot.home + 0.01, np.zeros(17))
+    torque = guide.torque(inputs) - inputs.dynamics.gravity
+    assert torque[0] < -10
+    assert not torque[1:].any()
+    guide.reset()
+    np.testing.assert_allclose(guide.torque(inputs), inputs.dynamics.gravity)
+    free = Guide(robot, Settings(terms=('guide',)))  # the wheels roll: the joint has no motor
+    assert free.gains is None
+
+
 @pytest.mark.parametrize('other', ['computed_torque', 'cartesian_impedance'])
 def test_a_robot_that_follows_a_reference_is_not_guided(other):
     with pytest.raises(InputError, match='cannot guide a robot that follows a reference'):
