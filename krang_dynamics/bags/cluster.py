@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from ..errors import KrangError
-from .parallel import one_thread_each
+from .parallel import worker_environment
 
 CONNECT = 10.0  # longest time to reach a scheduler [s]
 
@@ -38,7 +38,7 @@ def _client(workers: int, scheduler: str | None) -> Iterator[Any]:
             yield client
         return
     with (
-        one_thread_each(),
+        worker_environment(),
         dask.config.set({'distributed.worker.daemon': False}),  # long recordings use processes of their own
         LocalCluster(
             n_workers=workers, threads_per_worker=1, processes=True, dashboard_address=':0', silence_logs=50
