@@ -43,7 +43,7 @@ def run():
     for minutes in MINUTES:
         with tempfile.TemporaryDirectory() as folder:
             bags.record(Path(folder) / 'bag', 60 * minutes)
-            seconds, megabytes = bags.validate(Path(folder) / 'bag')
+            seconds, megabytes = bags.measured(Path(folder) / 'bag', 'validate')
         yield {'grows': 'hours of bag', 'size': minutes / 60, 'seconds': seconds, 'megabytes': megabytes}
 
 

@@ -170,7 +170,8 @@ class TorqueController:
             stamped = self._take_samples(inputs, refused)
             self._change_settings(inputs, refused)
             accepted = self._take_trajectory(inputs, refused)
-            self._take_targets(inputs, refused)
+            if inputs.targets or self.targets is not None:
+                self._take_targets(inputs, refused)
             stale = self.state.stale(inputs.time, inputs.clock, self.settings.state_timeout)
             jump = self._jump()
             self._take_requests(inputs, stale, refused)

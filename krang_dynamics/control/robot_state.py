@@ -220,7 +220,7 @@ class JumpCheck:
         error -= last[0]
         drift = (1.0 - dt / DRIFT_TIME) * self._drift
         drift += error
-        if norm(error) <= NOISE and norm(drift) <= 2 * NOISE:
+        if error.dot(error) <= NOISE**2 and drift.dot(drift) <= 4 * NOISE**2:
             self._drift, self._fastest = drift, self._zero
             return None
         dt = np.broadcast_to(dt, q.shape)

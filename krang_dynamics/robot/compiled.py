@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy import ndarray
 
 from ..arrays import FLOAT64, Array
 from ..derivation.code_generation import c_source
@@ -56,7 +57,7 @@ class CompiledDynamics:
     def inverse_dynamics(self, q: Array, v: Array, a: Array) -> Array:
         """A a + C v + Q [N m], as Robot.inverse_dynamics()."""
         if (
-            type(q) is type(v) is type(a) is np.ndarray
+            type(q) is type(v) is type(a) is ndarray
             and q.dtype is v.dtype is a.dtype is FLOAT64
             and q.shape == v.shape == a.shape == self._shape
             and not self._inverse_dynamics(q.tobytes() + v.tobytes() + a.tobytes())
@@ -67,7 +68,7 @@ class CompiledDynamics:
     def gravity_torque(self, q: Array) -> Array:
         """Q [N m], as Robot.gravity_torque()."""
         if (
-            type(q) is np.ndarray
+            type(q) is ndarray
             and q.dtype is FLOAT64
             and q.shape == self._shape
             and not self._gravity(q.tobytes())

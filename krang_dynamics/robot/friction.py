@@ -24,6 +24,7 @@ class Friction:
         self.stribeck_speed = values(config.stribeck_speed, STRIBECK_SPEED)
         self.offset = values(config.offset)
         self.sign = config.sign
+        self.has_offset = bool(self.offset.any())
         self._has_stribeck = bool(self.stribeck.any())
 
     def torque(self, v: Array) -> Array:
@@ -32,7 +33,8 @@ class Friction:
         torque = np.tanh(v / self.width) if self.sign == 'smooth' else np.sign(v)
         torque *= self._dry(v)
         torque += self.viscous * v
-        torque += self.offset
+        if self.has_offset:
+            torque += self.offset
         return np.asarray(torque)
 
     def slope(self, v: Array) -> Array:

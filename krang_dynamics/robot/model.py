@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pinocchio as pin
+from numpy import ndarray
+from pinocchio import computeFrameJacobian
 
 from ..arrays import FLOAT64, HIGH_BYTES, Array, array, joint_vector
 from ..errors import InputError, KrangError, UnknownNameError, UrdfError
@@ -62,6 +64,7 @@ class Robot:
         self._E = np.eye(self.nv)[:, self._driven]
         self._shape = (self.nv,)
         self._is_in_order = self.joint_map.is_identity
+        self._has_plain_jacobian = self._is_in_order and self.nv > 1  # of one joint Pinocchio's is a vector
         self._zero = np.zeros(self.nv)
         self._check_mass_matrix()
 
@@ -181,19 +184,15 @@ class Robot:
 
         In world axes, in the frame's own axes ('local'), or in the axes of another frame.
         """
-        axes = AXES.get(reference)
-        if axes is None:
+        try:
+            axes, index = AXES[reference], self._frame_ids[frame]
+        except (KeyError, TypeError):  # the axes of another frame, or an unknown name
+            self._frame(frame)
             turn = self.frame_pose(q, self._reference(reference))[:3, :3].T
             J = self.jacobian(q, frame)
             return np.vstack([turn @ J[:3], turn @ J[3:]])
-        try:
-            index = self._frame_ids[frame]
-        except (KeyError, TypeError):
-            raise UnknownNameError('frame', frame, self.frames) from None
-        J = pin.computeFrameJacobian(self.model, self.data, self._q(q), index, axes)
-        if J.ndim == 1:  # Pinocchio returns a vector for a robot of one joint
-            J = J[:, None]
-        return J if self._is_in_order else self.joint_map.columns(J)
+        J = computeFrameJacobian(self.model, self.data, self._q(q), index, axes)
+        return J if self._has_plain_jacobian else self.joint_map.columns(J.reshape(6, -1))
 
     def frame_pose(self, q: Array, frame: str) -> Array:
         """4 x 4 homogeneous transform from the frame to the world [m]."""
@@ -295,7 +294,7 @@ class Robot:
     def _q(self, q: Array) -> Array:
         """q, checked, in the order of Pinocchio's joints."""
         # The fast path of joint_vector(), without its calls.
-        if type(q) is np.ndarray and q.dtype is FLOAT64 and q.shape == self._shape:
+        if type(q) is ndarray and q.dtype is FLOAT64 and q.shape == self._shape:
             high = q.tobytes()[HIGH_BYTES]
             if 0x7F not in high and 0xFF not in high:
                 return q if self._is_in_order else self.joint_map.position(q)
@@ -304,7 +303,7 @@ class Robot:
     def _checked(self, q: Array, v: Array, a: Array) -> tuple[Array, Array, Array]:
         """q, v and a, checked, in the order of Pinocchio's joints."""
         if (  # as in _q()
-            type(q) is type(v) is type(a) is np.ndarray
+            type(q) is type(v) is type(a) is ndarray
             and q.dtype is v.dtype is a.dtype is FLOAT64
             and q.shape == v.shape == a.shape == self._shape
         ):

@@ -10,7 +10,8 @@ from .modes import Fault, Mode
 from .output_limiter import OutputLimiter
 from .stop_policies import Fade, Lower, StopPolicy, StopState, Zero, stop_policy
 
-DRIVING = (Mode.RAMPING, Mode.ACTIVE)  # looked up once: members of an enum are slow to access
+ACTIVE = Mode.ACTIVE  # looked up once: members of an enum are slow to access
+DRIVING = (Mode.RAMPING, ACTIVE)
 LONGEST_STEP = 0.02  # largest time for which the rate limit allows a change at once [s]
 
 
@@ -104,9 +105,13 @@ class SafetyStage:
         return self._limiter.last
 
     @property
-    def is_driving(self) -> bool:
-        """Whether the terms reach the motors."""
-        return self.mode in DRIVING
+    def mode(self) -> Mode:
+        return self._mode
+
+    @mode.setter
+    def mode(self, mode: Mode) -> None:
+        self._mode = mode
+        self.is_driving = mode in DRIVING  # whether the terms reach the motors; asked often in a step
 
     @property
     def idle_reason(self) -> str:
@@ -175,7 +180,7 @@ class SafetyStage:
         return last + change / excess if excess > 1.0 else torque
 
     def _blend(self, now: float, torque: Array) -> Array:
-        if self.mode is Mode.ACTIVE:  # a ramp that has ended does not begin again when ramp_time changes
+        if self._mode is ACTIVE:  # a ramp that has ended does not begin again when ramp_time changes
             return torque
         share = 1.0 if self.ramp_time <= 0 else max(0.0, (now - self._since) / self.ramp_time)
         if share >= 1.0:

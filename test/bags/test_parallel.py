@@ -7,7 +7,7 @@ from bags.bagging import record_model
 
 import krang_dynamics as kd
 from krang_dynamics.bags import parallel
-from krang_dynamics.bags.parallel import Progress, one_thread_each
+from krang_dynamics.bags.parallel import Progress, worker_environment
 from krang_dynamics.bags.validation.filtering import Filtering
 from krang_dynamics.bags.validation.validation import validate
 
@@ -33,7 +33,7 @@ def test_the_result_does_not_depend_on_the_number_of_processes(tmp_path, monkeyp
 def test_the_environment_is_restored(monkeypatch):
     monkeypatch.setenv('OMP_NUM_THREADS', '7')
     monkeypatch.delenv('MKL_NUM_THREADS', raising=False)
-    with one_thread_each():
+    with worker_environment():
         assert os.environ['OMP_NUM_THREADS'] == '1'
     assert os.environ['OMP_NUM_THREADS'] == '7'
     assert 'MKL_NUM_THREADS' not in os.environ

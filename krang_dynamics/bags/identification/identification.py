@@ -218,6 +218,7 @@ class Identification:
         }
 
 
+@parallel.shared_workers()
 def identify(
     paths: Sequence[str | Path],
     robot: Robot,
@@ -438,7 +439,7 @@ def solve(
 ) -> Solution:
     """Parameters for the best delay; residuals that are correlated in time make deviations larger."""
     count, driven = len(regressor.names), regressor.measured[regressor.rows]
-    active, last = regressor.active(), np.array([1.0])
+    active, last = regressor.active, np.array([1.0])
     factors = [f.columns(own, count, last) for f, own in zip(equations.factors, active, strict=True)]
     noises = noise_levels(regressor, factors, driven)[1]
     # The delay is the first column, the parameters follow.

@@ -60,7 +60,7 @@ def survey_all(source: Source, unknowns: Unknowns, items: list[Item]) -> Survey:
 
 def choose_model(regressor: Regressor, surveyed: Survey) -> tuple[Regressor, float]:
     """The regressor with the best shape of friction, and the delay of the effort [s]."""
-    active, unknowns = regressor.active(), regressor.unknowns
+    active, unknowns = regressor.active, regressor.unknowns
     plain = [
         TriangularFactor(np.delete(f.R, slice(len(own), f.R.shape[1] - len(DELAYS)), axis=1), f.count)
         for f, own in zip(map(_total, surveyed), active, strict=True)
@@ -97,7 +97,7 @@ def chosen_factors(
     """The factors of the chosen regressor, from a survey with the columns of the first and all shapes."""
     factors = []
     rows = np.flatnonzero(first.rows)
-    for j, own, factor in zip(rows, first.active(), map(_total, surveyed), strict=True):
+    for j, own, factor in zip(rows, first.active, map(_total, surveyed), strict=True):
         places = {first.names[i]: k for k, i in enumerate(own)}
         places |= shape_places(final, int(j), len(own), factor.R.shape[1] - len(DELAYS))
         kept = [k for k, column in enumerate(final.names) if column in places]

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 import pinocchio as pin
@@ -101,6 +102,7 @@ class Regressor:
                 median[i], deviation[i] = share * (about or max(float(links[j]), 1e-6)), np.log(factor)
         return median, deviation
 
+    @cached_property
     def active(self) -> list[Integers]:
         """Per row: the indices of the parameters that can enter its equation."""
         Y = self.matrix(random_motion(self.robot, 4))
@@ -120,7 +122,8 @@ class Regressor:
             )
             Y[k, :, : self.inertial] = (full if joints.is_identity else joints.G.T @ full)[:, bodies]
         for i, (kind, j) in enumerate(self.columns):
-            Y[:, j, self.inertial + i] = self._column(kind, j, v[:, j], a[:, j], self.load(Y, j))
+            load = self.load(Y, j) if kind == 'load' else None
+            Y[:, j, self.inertial + i] = self._column(kind, j, v[:, j], a[:, j], load)
         if robot.config.rolling:
             E = robot.actuation_matrix()
             for k, x in enumerate(q):
@@ -139,7 +142,7 @@ class Regressor:
         columns = [self._column(kind, joint, v, a, load) for kind in kinds]
         return np.column_stack(columns or [np.zeros((len(v), 0))])
 
-    def _column(self, kind: str, joint: int, v: Array, a: Array, load: Array) -> Array:
+    def _column(self, kind: str, joint: int, v: Array, a: Array, load: Array | None) -> Array:
         if kind in ('rotor', 'viscous', 'offset'):
             return {'rotor': a, 'viscous': v, 'offset': np.ones_like(v)}[kind]
         sign = np.tanh(v / self.width[joint]) if self.unknowns.sign == 'smooth' else np.sign(v)
@@ -150,7 +153,7 @@ class Regressor:
             return np.asarray((sign - 1) / 2)
         if kind == 'stribeck':
             return np.asarray(np.exp(-((v / self._stribeck_speed[joint]) ** 2)) * sign)
-        return np.asarray(load * sign if kind == 'load' else sign)
+        return np.asarray(sign if kind != 'load' or load is None else load * sign)
 
     def value(self, theta: Array, kind: str) -> Array:
         """The parameters of one kind over joint_names, 0 where a joint has none."""

@@ -122,7 +122,7 @@ def weighted_equations(
     recording: Recording, regressor: Regressor, filtering: Filtering, window: Window, estimate: Estimate
 ) -> WeightedEquations:
     """The equations of the samples that arrived in the window; Huber's weights."""
-    active = regressor.active()
+    active = regressor.active
     lags = 1 + round(MEMORY * THIN * (filtering.cutoff or 10.0))
     empty = [TriangularFactor(np.zeros((0, len(columns) + 2)), 0) for columns in active]
     total = WeightedEquations(empty, np.zeros((len(active), lags)), np.zeros(len(active)))
@@ -186,7 +186,7 @@ def _equations(
     t = motion.t[kept]
     efforts = np.array([shifted(np.clip(t + delay, motion.t[0], motion.t[-1])) for delay in delays])
     rows = []
-    for j, active in zip(np.flatnonzero(regressor.rows), regressor.active(), strict=True):
+    for j, active in zip(np.flatnonzero(regressor.rows), regressor.active, strict=True):
         smooth = Y[:, j, active]
         own = active >= regressor.inertial
         load = np.interp(dense.t, motion.t, regressor.load(Y, int(j)))

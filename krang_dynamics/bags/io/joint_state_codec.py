@@ -265,7 +265,8 @@ def _values(raw: Bytes, arrival: Integers, layout: Layout) -> JointStates:
             return np.full((len(raw), n), np.nan)
         begin = layout.offsets[i]
         block = np.ascontiguousarray(raw[:, begin : begin + 8 * n])
-        return block.view(f'{layout.order}f8').astype(np.float64, copy=False)
+        # One joint after the other: the sums, medians and filters that follow are several times faster.
+        return block.view(f'{layout.order}f8').astype(np.float64, order='F')
 
     seconds, nanoseconds = (
         np.ascontiguousarray(raw[:, begin : begin + 4]).view(f'{layout.order}{kind}')[:, 0].astype(np.int64)

@@ -2,12 +2,11 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import pairwise
 from typing import Literal
 
 import numpy as np
-from scipy.interpolate import CubicSpline
-from scipy.signal import butter, sosfiltfilt
 
 from ...arrays import Array, Integers, Mask
 from ...errors import BagError
@@ -146,6 +145,8 @@ def _central_slope(x: Array, t: Array) -> Array:
 
 
 def _spline_slope(x: Array, t: Array) -> Array:
+    from scipy.interpolate import CubicSpline  # scipy is slow to import, and not every recording needs it
+
     return np.asarray(CubicSpline(t, x, axis=0)(t, 1))
 
 
@@ -154,11 +155,19 @@ def low_pass(x: Array, cutoff: float, rate: float) -> Array:
 
     Second-order sections: transfer-function coefficients are inaccurate at low cutoffs.
     """
+    from scipy.signal import sosfiltfilt
+
     if 2 * cutoff >= rate:
         raise BagError(f'--cutoff {cutoff:g} Hz is above half the sample rate, {rate / 2:.4g} Hz')
-    sections = butter(ORDER, cutoff, fs=rate, output='sos')
     rows = np.ascontiguousarray(np.swapaxes(x, -1, -2))  # filtering contiguous rows is twice as fast
-    return np.swapaxes(sosfiltfilt(sections, rows, axis=-1), -1, -2)
+    return np.swapaxes(sosfiltfilt(_sections(cutoff, rate), rows, axis=-1), -1, -2)
+
+
+@lru_cache(maxsize=16)
+def _sections(cutoff: float, rate: float) -> Array:
+    from scipy.signal import butter
+
+    return np.asarray(butter(ORDER, cutoff, fs=rate, output='sos'))
 
 
 def _even(run: RecordedSamples, v: Array) -> tuple[Array, Integers, Array, Array, Array]:
@@ -167,6 +176,8 @@ def _even(run: RecordedSamples, v: Array) -> tuple[Array, Integers, Array, Array
     period = (run.t[-1] - run.t[0]) / len(steps)
     if np.abs(steps - period).max() <= EVEN * period:
         return run.t, run.arrival, run.q, v, run.effort
+    from scipy.interpolate import CubicSpline
+
     t = run.t[0] + period * np.arange(len(run.t))
     t[-1] = run.t[-1]
     arrival = np.interp(t, run.t, run.arrival - run.arrival[0]).astype(np.int64) + run.arrival[0]

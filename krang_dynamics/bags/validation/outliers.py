@@ -18,23 +18,51 @@ def replace_outliers(robot: Robot, t: Array, q: Array, v: Array, effort: Array) 
 
     Wrong velocities become differentiated positions; a missing one stays missing.
     """
+    found = np.zeros(q.shape, dtype=bool, order='F')
     if len(t) < 5:  # the median takes five
-        return np.zeros(q.shape, dtype=bool)
+        return found
     rates = np.diff(q, axis=0) * ((len(t) - 1) / (t[-1] - t[0]))
     fast, limits = _usual(rates), robot.velocity_limits
     limits = np.maximum(np.where(np.isfinite(limits), limits, 0.0), fast)  # robots exceed their limits
-    jumps = np.column_stack([_jumps(t, x, IMPOSSIBLE * limit) for x, limit in zip(q.T, limits, strict=True)])
-    _interpolate(t, q, jumps)
-    speed = np.gradient(q, t, axis=0)
-    usual = _median(v)
-    spikes = _suspects(v, usual, SPEED * fast) & (np.abs(v - speed) > 0.5 * np.abs(v - usual))
-    # A position that is held for a sample contradicts velocity too, but not for several samples.
-    spikes |= _suspects(np.where(np.isnan(v), np.nan, _median(v - speed)), 0.0 * v, CONTRADICTION * fast)
-    v[spikes] = _median(speed)[spikes]
     low, high = np.percentile(effort, (1, 99), axis=0)
-    peaks = _suspects(effort, _median(effort), EFFORT * (high - low))
-    _interpolate(t, effort, peaks)
-    return jumps | spikes | peaks
+    for j, out in enumerate(found.T):
+        out |= _replace_positions(t, q[:, j], IMPOSSIBLE * limits[j])
+        out |= _replace_velocities(t, q[:, j], v[:, j], fast[j])
+        out |= _replace_efforts(t, effort[:, j], EFFORT * (high[j] - low[j]))
+    return found
+
+
+def _replace_positions(t: Array, q: Array, fastest: float) -> Mask:
+    wrong = _jumps(t, q, fastest)
+    _interpolate(t, q, wrong)
+    return wrong
+
+
+def _replace_velocities(t: Array, q: Array, v: Array, fast: float) -> Mask:
+    speed = np.gradient(q, t)
+    wrong, error = np.zeros(len(t), dtype=bool), v - speed
+    if _has_steps(v, SPEED * fast):
+        usual = _median(v)
+        wrong |= _suspects(v - usual, SPEED * fast) & (np.abs(error) > 0.5 * np.abs(v - usual))
+    # A position that is held for a sample contradicts velocity too, but not for several samples.
+    if not np.abs(error).max() <= CONTRADICTION * fast:
+        wrong |= _suspects(np.where(np.isnan(v), np.nan, _median(error)), CONTRADICTION * fast)
+    if wrong.any():
+        v[wrong] = _median(speed)[wrong]
+    return wrong
+
+
+def _replace_efforts(t: Array, effort: Array, least: float) -> Mask:
+    if not _has_steps(effort, least):
+        return np.zeros(len(t), dtype=bool)
+    wrong = _suspects(effort - _median(effort), least)
+    _interpolate(t, effort, wrong)
+    return wrong
+
+
+def _has_steps(x: Array, least: float) -> bool:
+    """Whether a sample can be farther than `least` from its neighbours' median, which is two steps away."""
+    return not 2 * np.abs(np.diff(x)).max() <= least
 
 
 def _jumps(t: Array, q: Array, fastest: float) -> Mask:
@@ -52,20 +80,20 @@ def _jumps(t: Array, q: Array, fastest: float) -> Mask:
     return wrong & (wrong.mean() <= MOST)
 
 
-def _suspects(x: Array, expected: Array, least: Array) -> Mask:
-    """Samples farther from what is expected than usual, and than `least` per joint; none if too many."""
-    distance = np.abs(x - expected)
-    far = distance > np.maximum(least, 1e-9)
+def _suspects(error: Array, least: float) -> Mask:
+    """Samples with a larger error than usual, and than `least`; none if too many."""
+    distance = np.abs(error)
+    far = distance > max(least, 1e-9)
     if far.any():
-        deviation = 1.4826 * np.median(np.nan_to_num(distance), axis=0)
-        far &= distance > SPREADS * deviation
-        far &= far.mean(axis=0) <= MOST
+        far &= distance > SPREADS * 1.4826 * np.median(np.nan_to_num(distance))
+        far &= far.mean() <= MOST
     return np.asarray(far)
 
 
 def _median(x: Array) -> Array:
     """The median of each sample and two on either side; at the ends the first or last sample repeats."""
-    x = np.pad(np.nan_to_num(x), ((2, 2), (0, 0)), mode='edge')
+    x = np.nan_to_num(x)
+    x = np.concatenate([x[:1], x[:1], x, x[-1:], x[-1:]])
     low, high = np.minimum(x[:-1], x[1:]), np.maximum(x[:-1], x[1:])
     # Of the four neighbours the two in the middle; the median of five is that of these and the sample.
     low, high = np.maximum(low[:-3], low[3:]), np.minimum(high[:-3], high[3:])
@@ -78,7 +106,6 @@ def _usual(speed: Array) -> Array:
 
 
 def _interpolate(t: Array, x: Array, rows: Mask) -> None:
-    for j in np.flatnonzero(rows.any(axis=0)):
-        good = ~rows[:, j] & np.isfinite(x[:, j])
-        if good.any():
-            x[rows[:, j], j] = np.interp(t[rows[:, j]], t[good], x[good, j])
+    good = ~rows & np.isfinite(x)
+    if rows.any() and good.any():
+        x[rows] = np.interp(t[rows], t[good], x[good])

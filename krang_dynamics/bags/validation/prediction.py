@@ -22,11 +22,14 @@ class Predictor:
 
     def torques(self, motion: FilteredMotion) -> dict[str, Array]:
         """By level: Q; A a + C v + Q without rotor inertia; with it; with friction. Each (K, n) [N m]."""
-        joints, q, v, a = self.robot.joint_map, motion.q, motion.v, motion.a
+        joints = self.robot.joint_map
+        # Pinocchio takes one sample after the other; everything else is faster one joint after the other.
+        q, v, a = (np.ascontiguousarray(x) for x in (motion.q, motion.v, motion.a))
         if not joints.is_identity:
             q, v, a = q @ joints.G.T + joints.offset, v @ joints.G.T, a @ joints.G.T
-        gravity, rotor = joints.force(self._gravity(q)), joints.force(self._rnea(q, v, a))
-        rigid = rotor - motion.a @ self._rotors
+        gravity = np.asfortranarray(joints.force(self._gravity(q)))
+        rotor = np.asfortranarray(joints.force(self._rnea(q, v, a)))
+        rigid = rotor - (self._rotors @ motion.a.T).T
         levels = (gravity, rigid, rotor, rotor + self.robot.friction.torque(motion.v))
         return dict(zip(LEVELS, self._at_motors(motion.q, levels), strict=True))
 

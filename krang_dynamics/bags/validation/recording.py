@@ -2,8 +2,9 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import lru_cache
 from itertools import islice
+from pathlib import Path
 
 import numpy as np
 
@@ -107,15 +108,7 @@ class Recording:
         """When this share of the samples had arrived [ns]."""
         if share in (0, 1):
             return self.bag.stop if share else self.bag.start
-        return int(self._arrivals[int(share * len(self._arrivals))])
-
-    @cached_property
-    def _arrivals(self) -> Integers:
-        """Times of arrival of the samples [ns]; a simulator that waits for its start repeats a sample."""
-        groups = (
-            group for window in self.windows() for group in decode(self.bag.batches(self.topic, *window))[0]
-        )
-        return np.sort(np.concatenate([group.arrival[_rising(_stamps(group))] for group in groups]))
+        return _arrival_of_share(self.bag.path, self.topic, tuple(self.windows()), share)
 
     def samples(self, start: int, stop: int) -> RecordedSamples:
         """Samples that arrived in start <= t < stop [ns].
@@ -132,7 +125,7 @@ class Recording:
         t = [np.float64(1e-9) * (_stamps(group) - self._origin) for group in states]
         rising = [_rising(times) for times in t]
         K = int(rising[0].sum())
-        values = np.full((3, K, n), np.nan)
+        values = np.full((3, n, K), np.nan).swapaxes(1, 2)  # one joint after the other in memory
         for group, times, keep in reversed(list(zip(states, t, rising, strict=True))):
             self._fill(values, group, times, keep, t[0][rising[0]])
         arrival, keep = states[0].arrival, rising[0]
@@ -145,12 +138,11 @@ class Recording:
         joints = [i for i, name in enumerate(self.robot.joint_names) if self._names.get(name) in group.names]
         columns = [group.names.index(self._names[self.robot.joint_names[i]]) for i in joints]
         own = len(t) == int(keep.sum()) and np.array_equal(times[keep], t)
+        rows = slice(None) if keep.all() else keep
         for value, source in zip(values, (group.position, group.velocity, group.effort), strict=True):
-            if own:
-                value[:, joints] = (source if keep.all() else source[keep])[:, columns]
-                continue
             for i, column in zip(joints, columns, strict=True):
-                value[:, i] = np.interp(t, times[keep], source[keep, column], left=np.nan, right=np.nan)
+                x = source[rows, column]
+                value[:, i] = x if own else np.interp(t, times[keep], x, left=np.nan, right=np.nan)
 
     def _completed(self, t: Array, arrival: Integers, values: Array) -> RecordedSamples:
         """Fill in locked and passive joints, convert effort to N m, drop incomplete rows and outliers."""
@@ -251,6 +243,15 @@ class Recording:
                 f'{", ".join(self._names[name] for name in silent)}; record joint states with effort'
             )
         return tuple(silent)
+
+
+@lru_cache(maxsize=16)  # it reads all messages, and an identification divides its recordings several times
+def _arrival_of_share(path: Path, topic: str, windows: tuple[Window, ...], share: float) -> int:
+    """When a share of the samples had arrived [ns]; a simulator that waits for its start repeats a sample."""
+    bag = Bag(path)
+    groups = (group for window in windows for group in decode(bag.batches(topic, *window))[0])
+    arrivals = np.sort(np.concatenate([group.arrival[_rising(_stamps(group))] for group in groups]))
+    return int(arrivals[int(share * len(arrivals))])
 
 
 def _stamps(states: JointStates) -> Integers:

@@ -66,7 +66,7 @@ class RecordingCheck:
         speed, v = speed[begin - before :], np.abs(samples.v[begin:end])
         moves = np.where(np.isnan(v), speed, v) > REST
         peak = np.where(moves, effort, 0.0).max(axis=0, initial=0.0)
-        state, outlier = np.hstack([samples.q[before:end], samples.effort[before:end]]), samples.outlier
+        outlier = samples.outlier
 
         def inside(times: Integers) -> int:
             return int(((times >= start) & (times < stop)).sum())
@@ -80,7 +80,7 @@ class RecordingCheck:
             backward=inside(samples.backward),
             lost=inside(samples.lost),
             incomplete=inside(samples.incomplete),
-            same=int((np.diff(state, axis=0) == 0).all(axis=1).sum()),
+            same=_repeats(samples.q[before:end], samples.effort[before:end]),
             unmeasured=np.isnan(samples.v[begin:end]).sum(axis=0),
             saturated=(effort >= LIMIT * limits).sum(axis=0),
             outliers=np.zeros(len(limits), int) if outlier is None else outlier[begin:end].sum(axis=0),
@@ -135,14 +135,25 @@ class RecordingCheck:
         return float(np.median(self.periods)) if self.periods else float('nan')
 
 
+def _repeats(q: Array, effort: Array) -> int:
+    """Number of samples that are equal to the one before."""
+    rows = np.arange(1, len(q))
+    for x in (*effort.T, *q.T):  # few samples are left after the first joint
+        rows = rows[x[rows] == x[rows - 1]]
+    return len(rows)
+
+
 def _unchanged(t: Array, effort: Array) -> Mask:
     """Samples in runs of equal values that last for FROZEN (K, n)."""
-    found = np.zeros(effort.shape, dtype=bool)
-    for column, out in zip(effort.T, found.T, strict=True):
-        edges = np.concatenate([[0], np.flatnonzero(np.diff(column)) + 1, [len(column)]])
-        if len(column):
-            long = t[edges[1:] - 1] - t[edges[:-1]] >= FROZEN
-            out[:] = np.repeat(long, np.diff(edges))
+    found = np.zeros(effort.shape, dtype=bool, order='F')
+    if not len(t):
+        return found
+    # Such a run contains two neighbours of a grid that is finer than FROZEN.
+    grid = effort[np.searchsorted(t, np.arange(t[0], t[-1], FROZEN / 3))]
+    for j in np.flatnonzero((grid[1:] == grid[:-1]).any(axis=0)):
+        edges = np.concatenate([[0], np.flatnonzero(np.diff(effort[:, j])) + 1, [len(t)]])
+        long = t[edges[1:] - 1] - t[edges[:-1]] >= FROZEN
+        found[:, j] = np.repeat(long, np.diff(edges))
     return found
 
 

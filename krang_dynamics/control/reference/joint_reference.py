@@ -169,7 +169,8 @@ class Reference:
     def update(self, now: float, q: Array) -> list[str]:
         """Begin trajectories that have waited, and end streams without a new set-point; refusals."""
         refused = []
-        for entry in [entry for entry in self._waiting if now >= entry[0]]:
+        due = [entry for entry in self._waiting if now >= entry[0]] if self._waiting else ()
+        for entry in due:
             self._waiting.remove(entry)
             start, prepared = entry
             try:

@@ -49,6 +49,8 @@ class FrictionCompensation(Term):
     def torque(self, state: TermInputs) -> Array:
         friction, offset = self._friction, self._friction.offset
         if self._is_smooth:
+            if not friction.has_offset:
+                return self.scale * state.friction
             return self.scale * (state.friction - offset) + offset
         sign = np.tanh(state.v / SMOOTHING_SPEED)
         return self.scale * (friction.viscous * state.v + friction.coulomb * sign) + offset

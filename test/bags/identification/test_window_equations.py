@@ -29,7 +29,7 @@ def test_added_windows_hold_the_equations_of_the_recording(cutoff, tmp_path):
     one, first = equations(*window), equations(window[0], middle)
     first.add(equations(middle, window[1]))
     assert not first.light.any()
-    for whole, summed, active in zip(one.factors, first.factors, regressor.active(), strict=True):
+    for whole, summed, active in zip(one.factors, first.factors, regressor.active, strict=True):
         assert summed.count == pytest.approx(whole.count, abs=2)
         # The recording is that of the model, so that the prior fits it without a delay.
         assert summed.rmse(np.append(regressor.prior[active], 0.0)) < 0.002
