@@ -195,7 +195,8 @@ class SimulatorNode(NodeBase, Node):
         is_due = self.ros_parameters.values['lock_step'] and not self._is_answered
         if is_due and answers(message, self._awaited):
             self._has_started, self._is_answered, self._timed_out = True, True, False
-            self._advance()
+            if self._epoch is not None:  # else not faster than the clock of the stamps: the next tick
+                self._advance()
 
     def _on_reset(self, request: Any, response: Any) -> Any:
         """~/reset: home, or `start`, at rest and held until the next command."""

@@ -492,6 +492,9 @@ def watched(line):
 
 
 def watched_relays(controller, guard):
+    if not controller.is_alive:  # a test that ended it is repeated
+        controller.start()
+        controller.activate()
     controller.enable(False)
     controller.until_cleared()
     guard.until_cleared()
