@@ -13,7 +13,7 @@ from ...robot.model import Robot
 from ..drivers import drivers_of
 from ..dynamics import Dynamics
 from ..parameters import Parameter
-from .speed_zone import SpeedZone
+from .speed_zone import SpeedZone, free_inertia
 from .term import Term, TermInputs, register_term
 
 if TYPE_CHECKING:
@@ -112,8 +112,7 @@ class CartesianImpedance(Term):
         self._arms: Any = slice(arms[0], arms[-1] + 1) if is_row else arms
         self._arms_of_A: Any = (self._arms, self._arms) if is_row else np.ix_(arms, arms)
         self._compensates_gravity = not ('gravity' in settings.terms or settings.hardware_compensates_gravity)
-        # Of each joint while the others are free to move [kg m2].
-        inertia = 1 / np.diag(np.linalg.inv(robot.mass_matrix(robot.home)))
+        inertia = free_inertia(robot.mass_matrix(robot.home))
         self._posture_stiffness = (
             inertia * BANDWIDTH**2
             if settings.nullspace_stiffness is None

@@ -5,14 +5,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...arrays import Array, Mask
+from ...arrays import Array, Mask, any_true
 from ...errors import InputError
 from ...robot.model import Robot
 from ...safety.limits import Limits
 from ..drivers import drivers_of
 from ..parameters import Parameter
 from .cartesian_impedance import BANDWIDTH
-from .speed_zone import TIME, SpeedZone
+from .speed_zone import TIME, SpeedZone, free_inertia
 from .term import Term, TermInputs, follow_reference, register_term
 
 if TYPE_CHECKING:
@@ -109,11 +109,12 @@ class Guide(Term):
 
     def _soft_limits(self, state: TermInputs) -> Array:
         """Spring and damper in the zones of position, and the speed zones."""
-        q, v, rate = state.q, state.v, np.diag(state.dynamics.A) / TIME
+        q, v, A = state.q, state.v, state.dynamics.A
         depth = (np.minimum(q - self._lower, 0.0) + np.maximum(q - self._upper, 0.0)) / ZONE
         torque = -self._strength * depth * np.abs(depth)
-        torque -= np.minimum(np.abs(depth), 1.0) * rate * v
-        torque += self._speed_zone.torque(torque, v, np.zeros(len(v)), state.dynamics.A)
+        if any_true(depth != 0):
+            torque -= np.minimum(np.abs(depth), 1.0) * free_inertia(A) / TIME * v
+        torque += self._speed_zone.torque(torque, v, np.zeros(len(v)), A)
         return torque
 
 

@@ -40,5 +40,9 @@ class SpeedZone:
         excess = v - np.clip(v, -begin, begin)
         width = np.maximum(self._limit - begin, NARROW * self._limit)
         share = np.minimum(np.abs(excess) / width, 1.0)
-        inertia = 1 / np.diag(np.linalg.inv(A))  # of each joint while the others are free to move [kg m2]
-        return np.asarray(-share * np.where(drive * v > 0, drive, 0.0) - inertia / TIME * excess)
+        return np.asarray(-share * np.where(drive * v > 0, drive, 0.0) - free_inertia(A) / TIME * excess)
+
+
+def free_inertia(A: Array) -> Array:
+    """Inertia [kg m2] of each joint while the others are free to move."""
+    return np.asarray(1 / np.diag(np.linalg.inv(A)))
