@@ -1,12 +1,14 @@
 """Work in several processes: windows of recordings in their order, or independent tasks on Dask."""
 
 import os
+import pickle
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
-from itertools import count, repeat
+from functools import lru_cache
+from itertools import repeat
 from multiprocessing import get_context
 from typing import Any, TypeVar
 
@@ -42,7 +44,7 @@ def run(
             progress.step()
     else:
         with shared_workers() as executor:
-            for result in executor.map(_work, repeat(next(_numbers)), repeat(prepare), items):
+            for result in executor.map(_work, repeat(pickle.dumps(prepare)), items):
                 yield result
                 progress.step()
     progress.end()
@@ -149,12 +151,13 @@ def worker_environment() -> Iterator[None]:
 
 
 _workers: ProcessPoolExecutor | None = None
-_numbers = count()  # of jobs
-_opened: tuple[int, Callable[[Any], Any]] | None = None  # in a worker: its last job
 
 
-def _work(number: int, prepare: Callable[[], Callable[[Any], Any]], item: Any) -> Any:
-    global _opened
-    if _opened is None or _opened[0] != number:
-        _opened = number, prepare()
-    return _opened[1](item)
+@lru_cache(maxsize=1)  # each process opens the files, and builds the robot, once
+def _prepared(prepare: bytes) -> Callable[[Any], Any]:
+    work: Callable[[Any], Any] = pickle.loads(prepare)()
+    return work
+
+
+def _work(prepare: bytes, item: Any) -> Any:
+    return _prepared(prepare)(item)
