@@ -186,15 +186,13 @@ class SupportingStop(StopPolicy):
     def torque(self, now: float, state: StopState | None) -> Array:
         elapsed, self._now = max(0.0, now - self._now), now
         self._gap *= 1.0 - min(1.0, elapsed / MEMORY)
-        if (
-            state is not None and self._blind == 0.0
-        ):  # a step without a state has no damping that could be late
-            self._gap = max(now - self._state_at, self._gap)
         if state is None:
             self._blind += elapsed
             self._support = max(0.0, self._support - elapsed / self.config.blind_time)
             self.finished = self._blind >= self.config.blind_time + self.config.time and self._support == 0.0
             return self._support * self._gravity
+        if self._blind == 0.0:  # a time without a state had no damping that could be late
+            self._gap = max(now - self._state_at, self._gap)
         self._filter(now, state)
         self._blind = 0.0
         self._gravity = state.gravity

@@ -12,7 +12,6 @@ from rclpy.logging import LoggingSeverity, set_logger_level
 from rclpy.signals import SignalHandlerOptions
 
 from ...errors import KrangError
-from ...robot.library import share
 from .executor import make_executor
 from .realtime import set_up
 from .transport import avoid_shared_memory
@@ -26,7 +25,7 @@ def init(args: Sequence[str] | None = None) -> None:
 
     rclpy's own handler would shut the context down before the robot has come to rest.
     """
-    avoid_shared_memory(os.environ, rclpy.get_rmw_implementation_identifier(), share() / 'config' / 'fastdds')
+    avoid_shared_memory(os.environ, rclpy.get_rmw_implementation_identifier())
     set_logger_level('rcl', LoggingSeverity.FATAL)  # it would log a wrong argument in a line of its own
     try:
         rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)

@@ -5,15 +5,17 @@ of the processes that send to it, for a second. Over UDP its messages are droppe
 """
 
 from collections.abc import MutableMapping
-from pathlib import Path
+
+from ...robot.library import share
 
 RANGE, PROFILES = 'ROS_AUTOMATIC_DISCOVERY_RANGE', 'FASTRTPS_DEFAULT_PROFILES_FILE'
 # Who has set up the middleware by one of these keeps that set-up.
 CHOICES = (PROFILES, 'FASTDDS_DEFAULT_PROFILES_FILE', 'FASTDDS_BUILTIN_TRANSPORTS', 'ROS_STATIC_PEERS')
 
 
-def avoid_shared_memory(environment: MutableMapping[str, str], middleware: str, folder: Path) -> None:
-    """Set the variables that Fast DDS reads when ROS starts; `folder` has its profiles."""
+def avoid_shared_memory(environment: MutableMapping[str, str], middleware: str) -> None:
+    """Set the variables that Fast DDS reads when ROS starts."""
+    folder = share() / 'config' / 'fastdds'
     localhost = str(folder / 'localhost.xml')
     own = (None, '', localhost)  # a parent process may have set that profile
     if 'fastrtps' not in middleware or any(environment.get(name) not in own for name in CHOICES):

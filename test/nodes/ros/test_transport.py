@@ -18,7 +18,7 @@ START = "import rclpy; rclpy.init(); rclpy.create_node('a'); print(open('/proc/s
 
 def changed(middleware='rmw_fastrtps_cpp', **environment):
     """The environment afterwards."""
-    avoid_shared_memory(environment, middleware, FOLDER)
+    avoid_shared_memory(environment, middleware)
     return environment
 
 
