@@ -3,6 +3,7 @@
 import io
 import shutil
 import time
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ import pytest
 CHROMIUM, DRIVER = shutil.which('chromium'), shutil.which('chromedriver')
 try:
     from selenium import webdriver
+    from selenium.common.exceptions import ElementClickInterceptedException, StaleElementReferenceException
     from selenium.webdriver.chrome.service import Service
     from selenium.webdriver.common.by import By
 except ImportError:
@@ -30,7 +32,10 @@ PANEL = 405  # width of a panel at the side of the scene [pixels]
 
 
 class Browser:
-    """A window; every further page is a tab of it."""
+    """A window; every further page is a tab of it.
+
+    The page redraws itself at any time, so what it shows is read by one script, not element by element.
+    """
 
     def __init__(self, folder):
         options = webdriver.ChromeOptions()
@@ -57,11 +62,13 @@ class Browser:
     @property
     def text(self):
         """All visible text."""
-        return self._driver.find_element(By.TAG_NAME, 'body').text
+        return self._driver.execute_script('return document.body ? document.body.innerText : ""')
 
     @property
     def buttons(self):
-        return [button.text for button in self._driver.find_elements(By.TAG_NAME, 'button') if button.text]
+        return self._driver.execute_script(
+            'return Array.from(document.querySelectorAll("button"), b => b.innerText).filter(Boolean)'
+        )
 
     def until(self, condition, what, patience=PATIENCE):
         """Wait for a condition; returns after how many seconds it held."""
@@ -75,9 +82,17 @@ class Browser:
         return self.until(lambda: text in self.text, f'{text!r}', patience)
 
     def click(self, name):
-        """Click the button of that name once it is there."""
-        self.until(lambda: name in self.buttons, f'the button {name!r}')
-        next(b for b in self._driver.find_elements(By.TAG_NAME, 'button') if b.text == name).click()
+        """Click the button of that name once it is there and nothing covers it."""
+
+        def clicked():
+            with suppress(StaleElementReferenceException, ElementClickInterceptedException):
+                for button in self._driver.find_elements(By.TAG_NAME, 'button'):
+                    if button.text == name:
+                        button.click()
+                        return True
+            return False
+
+        self.until(clicked, f'the button {name!r}')
 
     def enter(self, label, value):
         """Write a number into the field beside a slider."""
@@ -89,9 +104,12 @@ class Browser:
 
     def colour_of(self, text):
         """Computed colour of the innermost element with this text, as red, green, blue."""
-        element = self._driver.find_elements(By.XPATH, f'//*[contains(text(), "{text}")]')[-1]
-        words = element.value_of_css_property('color').strip('rgba()').split(',')
-        return tuple(int(word) for word in words[:3])
+        colour = self._driver.execute_script(
+            'const all = document.querySelectorAll("*"), has = e => e.innerText?.includes(arguments[0]);'
+            'return getComputedStyle([...all].filter(has).at(-1)).color',
+            text,
+        )
+        return tuple(int(word) for word in colour.strip('rgba()').split(',')[:3])
 
     def scene(self):
         """Pixels between the panels."""

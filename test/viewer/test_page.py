@@ -79,10 +79,21 @@ def test_three_browsers_see_the_same_and_a_page_without_token_has_no_controls(pa
     browser.open_tab(url.rpartition('/')[0].rpartition('/')[0] + '/')  # without the token
     browser.until_text('Controller')
     assert not {'EMERGENCY STOP', 'Enable', 'Disable', 'Clear fault', 'Release'} & set(browser.buttons)
+
+
+@pytest.fixture
+def running(page, controller, browser):
+    """The first tab, with an active controller, also where a test is repeated after its emergency stop."""
     browser.switch(0)
+    if controller.fault:
+        browser.click('Release emergency stop')
+        browser.click('Yes, release emergency stop')
+        controller.rest()
+    if controller.mode != 'active':
+        controller.drive()
 
 
-def test_the_emergency_stop_acts_at_once_and_the_fault_is_red(page, controller, browser):
+def test_the_emergency_stop_acts_at_once_and_the_fault_is_red(running, controller, browser):
     browser.click('EMERGENCY STOP')
     clicked = time.time()
     controller.until_fault('emergency_stop')
@@ -92,10 +103,10 @@ def test_the_emergency_stop_acts_at_once_and_the_fault_is_red(page, controller, 
     browser.until_text('release the emergency stop')  # what to do next
     browser.switch(2)
     browser.until_text('the emergency stop is pressed')
-    browser.switch(0)
 
 
 def test_a_refused_request_is_answered_with_its_reason(page, controller, browser):
+    browser.switch(0)
     browser.click('Clear fault')
     browser.click('Yes, clear fault')
     browser.until_text('Clear fault was refused')
