@@ -19,7 +19,7 @@ TILT = 30.0  # largest of the sliders [deg]
 GAINS = {  # name: largest, step, meaning
     'gains.bandwidth': (60.0, 0.1, 'bandwidth [rad/s]'),
     'gains.damping_ratio': (2.0, 0.01, 'damping ratio'),
-    'friction.scale': (1.5, 0.01, 'friction compensation'),
+    'friction.scale': (1.5, 0.01, 'friction scale'),
 }
 TERM = 'cartesian_impedance'  # that follows targets of hands
 SIZE = 0.15  # of the handle of a hand, relative to the robot
@@ -123,6 +123,7 @@ class Controls:
     # -- sliders -----------------------------------------------------------------------------------------
 
     def _show_slider(self, name: str, label: str, low: float, high: float, step: float, value: float) -> None:
+        value = round(value, 2)
         if name in self._handles:
             slider = self._handles[name]
             value = min(max(value, slider.min), slider.max)

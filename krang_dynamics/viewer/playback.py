@@ -113,7 +113,8 @@ class ModelCharts:
 
     def __init__(self, gui: Any, tab: Any, validation: Validation) -> None:
         self._validation = validation
-        self._torque, self._residual = Chart(gui, tab, 'torque', 1, 220), Chart(gui, tab, 'residual', 2)
+        self._torque = Chart(gui, tab, 'torque', 1, height=220)
+        self._residual = Chart(gui, tab, 'residual', 2)
         self.show(next(iter(validation.joints)))
 
     def show(self, joint: str) -> None:
