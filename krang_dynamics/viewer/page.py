@@ -25,7 +25,7 @@ from .words import charts_html, joints_html, legend_html, parameters_html, state
 PERIOD = 1 / 30  # of the scene [s]
 PER_CHART = 6  # frames between two drawings of charts and tables
 # The camera's first position, relative to the size of the robot; one that drives needs room.
-OBLIQUE, FROM_ABOVE = (1.35, -1.25, 0.55), (5.0, -4.7, 4.6)
+OBLIQUE, FROM_ABOVE = (1.35, -1.25, 0.55), (5.5, -5.2, 5.1)
 LEFT, RIGHT = 350, 375  # widths of the panels [pixels]
 JUMP = 1.0  # in the time of a recording that ends the trails [s]
 

@@ -68,6 +68,16 @@ def page(tmp_path_factory):
     page.close()
 
 
+@pytest.mark.parametrize(('allow', 'parts'), [(False, 4), (True, 5)])
+def test_beyond_localhost_the_address_has_a_token_only_if_control_is_allowed(
+    monkeypatch, tmp_path, allow, parts
+):
+    monkeypatch.setenv('XDG_STATE_HOME', str(tmp_path))
+    page = Page(ARM, NotedRobot(), '0.0.0.0', 8495, allow)
+    page.close()
+    assert len(page.url.split('/')) == parts
+
+
 @pytest.fixture
 def browser(page):
     page, robot = page
