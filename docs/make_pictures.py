@@ -18,10 +18,11 @@ PICTURES = Path(__file__).parent / 'pictures'
 # Shares of a recording, whose length depends on the load of the machine: when the robot is shown.
 ROBOTS = {'krang': 0.36, 'otbot': 0.6, 'pendubot': 0.45, 'planar_2r': 0.5, 'anthropomorphic': 0.5}
 SIZE = (1280, 900)  # of the window; the page has 143 pixels less
-PAST, STEPS = 0.4, 40  # of a picture
+PAST = 0.4  # that a picture shows
 FADE = 6.0  # until the scene is fully visible with software rendering [s]
 DRAWN = 0.3  # from a change to its picture, with software rendering [s]
 START, FRAMES, FRAME_PERIOD = 0.09, 32, 0.15  # of the animation; the period in s
+GAP = 0.5  # largest in a recording [s]
 WIDTH = 680  # of the animation [pixels]
 
 
@@ -72,8 +73,7 @@ def picture_of(browser, robot, bag):
         if robot == 'krang':
             animate(browser)
         else:
-            for share in np.linspace(ROBOTS[robot] - PAST, ROBOTS[robot], STEPS):  # for charts and trails
-                move(browser, share)
+            play(browser, ROBOTS[robot] - PAST, ROBOTS[robot])  # for charts and trails
         time.sleep(2 * DRAWN)
         save(browser, f'page_{robot}')
 
@@ -107,7 +107,6 @@ def animate(browser):
     frames = []
     for number, share in enumerate(np.linspace(START, ROBOTS['krang'], FRAMES)):
         move(browser, share)
-        time.sleep(DRAWN)
         frames.append(browser.picture())
         print(f'frame {number + 1} of {FRAMES}', end='\r', file=sys.stderr, flush=True)
     height = WIDTH * frames[0].height // frames[0].width
@@ -118,12 +117,32 @@ def animate(browser):
     flat[0].save(PICTURES / 'page.gif', save_all=True, append_images=flat[1:], duration=duration, loop=0)
 
 
+def play(browser, first, last):
+    """Play a recording between two shares of its length."""
+    move(browser, first)
+    browser.click('Play')
+    browser.until(lambda: shown_time(browser) >= last * duration(browser), 'the recording to play')
+    browser.click('Pause')
+
+
 def move(browser, share):
     """Move a recording to a share of its length, until the page shows it."""
-    seconds = share * float(re.search(r'time \[s\]\s+0\s+([\d.]+)', browser.text)[1])
-    while abs(float(re.search(r'Recording, ([\d.]+) s', browser.text)[1]) - seconds) > 0.06:
+    seconds = share * duration(browser)
+
+    def is_moved():
         browser.enter('time [s]', f'{seconds:.2f}')
-        time.sleep(0.3)
+        time.sleep(DRAWN)
+        return abs(shown_time(browser) - seconds) < GAP
+
+    browser.until(is_moved, 'the recording to move')
+
+
+def duration(browser):
+    return float(re.search(r'time \[s\]\s+0\s+([\d.]+)', browser.text)[1])
+
+
+def shown_time(browser):
+    return float(re.search(r'Recording, ([\d.]+) s', browser.text)[1])
 
 
 def save(browser, name):

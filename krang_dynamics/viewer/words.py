@@ -114,8 +114,11 @@ def charts_html(snapshot: Snapshot) -> str:
     lines = ['The last 10 s. Drag to zoom, double-click to return.']
     if not np.isfinite(snapshot.torque).any():
         lines.append('Torque appears while the controller is enabled.')
-    elif not snapshot.terms and snapshot.controller is not None and snapshot.controller.mode == 'active':
-        lines.append("Terms, error and external torque need the controller's parameter publish_terms: true.")
+    elif snapshot.controller is not None and snapshot.controller.mode == 'active':
+        if not snapshot.terms:
+            lines.append("Terms and tracking error need the controller's parameter publish_terms: true.")
+        if snapshot.external is None:
+            lines.append('External torque needs the term observer.')
     return text_html(*lines)
 
 

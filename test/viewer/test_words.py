@@ -54,6 +54,7 @@ def test_missing_terms_are_explained_while_torque_is_sent():
     driven = replace(RUNNING, torque=np.ones(2))
     assert 'while the controller is enabled' in charts_html(RUNNING)
     assert 'publish_terms' in charts_html(driven)
+    assert 'term observer' in charts_html(driven)
     for shown in (replace(driven, terms={'gravity': np.ones(2)}), replace(driven, controller=STOPPING)):
         assert 'publish_terms' not in charts_html(shown)
 
