@@ -18,7 +18,7 @@ PICTURES = Path(__file__).parent / 'pictures'
 # Shares of a recording, whose length depends on the load of the machine: when the robot is shown.
 ROBOTS = {'krang': 0.36, 'otbot': 0.6, 'pendubot': 0.45, 'planar_2r': 0.5, 'anthropomorphic': 0.5}
 SIZE = (1280, 900)  # of the window; the page has 143 pixels less
-PAST = 0.4  # that a picture shows
+PAST, STEPS = 0.4, 80  # that a picture shows
 FADE = 6.0  # until the scene is fully visible with software rendering [s]
 DRAWN = 0.3  # from a change to its picture, with software rendering [s]
 START, FRAMES, FRAME_PERIOD = 0.09, 32, 0.15  # of the animation; the period in s
@@ -73,7 +73,8 @@ def picture_of(browser, robot, bag):
         if robot == 'krang':
             animate(browser)
         else:
-            play(browser, ROBOTS[robot] - PAST, ROBOTS[robot])  # for charts and trails
+            for share in np.linspace(ROBOTS[robot] - PAST, ROBOTS[robot], STEPS):  # for charts and trails
+                move(browser, share)
         time.sleep(2 * DRAWN)
         save(browser, f'page_{robot}')
 
@@ -117,14 +118,6 @@ def animate(browser):
     flat[0].save(PICTURES / 'page.gif', save_all=True, append_images=flat[1:], duration=duration, loop=0)
 
 
-def play(browser, first, last):
-    """Play a recording between two shares of its length."""
-    move(browser, first)
-    browser.click('Play')
-    browser.until(lambda: shown_time(browser) >= last * duration(browser), 'the recording to play')
-    browser.click('Pause')
-
-
 def move(browser, share):
     """Move a recording to a share of its length, until the page shows it."""
     seconds = share * duration(browser)
@@ -146,7 +139,7 @@ def shown_time(browser):
 
 
 def save(browser, name):
-    flat = browser.picture().quantize(256, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
+    flat = browser.picture().quantize(256, Image.Quantize.MAXCOVERAGE, 3, dither=Image.Dither.NONE)
     flat.save(PICTURES / f'{name}.png', optimize=True)
     print(PICTURES / f'{name}.png', flush=True)
 

@@ -52,7 +52,7 @@ class Controls:
     def __init__(self, client: Any, robot: Robot, actions: Actions) -> None:
         self._client, self._robot, self._actions = client, robot, actions
         gui = client.gui
-        with gui.add_folder('Operate'):
+        with gui.add_folder('Operate', order=5):
             stop = gui.add_button('EMERGENCY STOP', color='red', icon='hand-stop')
             stop.on_click(lambda _: self._press_stop())
             for name, act in (
@@ -66,7 +66,7 @@ class Controls:
                 gui, 'release emergency stop', actions.release_emergency_stop
             )
             self._release_stop.visible = False
-        self._sliders = gui.add_folder('Adjust', expand_by_default=False)
+        self._sliders = gui.add_folder('Adjust', order=9, expand_by_default=False)
         self._state: NodeState | None = None
         self._handles: dict[str, Any] = {}
 

@@ -180,7 +180,7 @@ class Page:
             playback = PlaybackControls(client, source)
             self._controls[client.client_id] = lambda snapshot: playback.show()
             if self._model is not None and source.validation is not None:
-                choose_joint(client.gui, list(source.validation.joints), self._model.show, 'model chart')
+                choose_joint(client.gui, list(source.validation.joints), self._model.show, 'model chart', 10)
         else:
             controls = Controls(client, self._robot, source)
             targets = HandTargets(client, self._robot, source, self.scene.size)
@@ -192,7 +192,7 @@ class Page:
             self._controls[client.client_id] = show
         automatic = 'most loaded joint'
         choose_joint(
-            client.gui, (automatic, *joints), lambda name: setattr(charts, 'joint', name), 'torque chart'
+            client.gui, (automatic, *joints), lambda name: setattr(charts, 'joint', name), 'torque chart', 11
         )
 
     def _disconnect(self, client: Any) -> None:

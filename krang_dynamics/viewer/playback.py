@@ -132,9 +132,11 @@ class ModelCharts:
         self._residual.draw(series.t, {'residual': measured - predicted}, (colours.PREDICTED,))
 
 
-def choose_joint(gui: Any, names: Sequence[str], chosen: Callable[[str], None], label: str) -> None:
+def choose_joint(
+    gui: Any, names: Sequence[str], chosen: Callable[[str], None], label: str, order: int
+) -> None:
     """A list of joints in an operator's browser."""
-    dropdown = gui.add_dropdown(label, tuple(names))
+    dropdown = gui.add_dropdown(label, tuple(names), order=order)
     dropdown.on_update(lambda _: chosen(str(dropdown.value)))
 
 
