@@ -78,7 +78,6 @@ demo: $(VENV)/.demo
 	$(BIN)/krang demo krang --force
 
 pictures: setup
-	$(BIN)/krang demo krang --force --picture docs/pictures/krang_demo.png
 	PYTHONPATH=test $(BIN)/python docs/make_pictures.py
 
 # Ratios that are worse than the recorded ones are an error.

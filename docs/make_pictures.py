@@ -16,7 +16,7 @@ from viewer.browser import Browser
 
 PICTURES = Path(__file__).parent / 'pictures'
 # Shares of a recording, whose length depends on the load of the machine: when the robot is shown.
-ROBOTS = {'krang': 0.36, 'otbot': 0.6, 'pendubot': 0.45, 'planar_2r': 0.5, 'anthropomorphic': 0.5}
+ROBOTS = {'krang': 0.36, 'otbot': 0.6, 'pendubot': 0.45, 'planar_2r': 0.68, 'anthropomorphic': 0.68}
 SIZE = (1280, 900)  # of the window; the page has 143 pixels less
 PAST, STEPS = 0.4, 80  # that a picture shows
 FADE = 6.0  # until the scene is fully visible with software rendering [s]
@@ -46,7 +46,8 @@ def main():
 def record(robot, folder):
     """The bag of a demonstration. Slow rendering does not matter to a recording."""
     bag = folder / f'{robot}_bag'
-    words = krang('demo', robot, '--picture', f'{folder}/{robot}.png', '--record', str(bag), '--force')
+    plot = PICTURES / 'krang_demo.png' if robot == 'krang' else folder / f'{robot}.png'
+    words = krang('demo', robot, '--picture', str(plot), '--record', str(bag), '--force')
     subprocess.run(words, check=True, stdout=subprocess.DEVNULL)
     return bag
 
