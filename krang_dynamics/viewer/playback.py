@@ -76,9 +76,10 @@ class PlaybackControls:
             self._play.on_click(lambda _: self._toggle())
             speed = gui.add_dropdown('speed', SPEEDS, initial_value='1')
             speed.on_update(lambda _: setattr(playback, 'speed', float(speed.value)))
-            marks = tuple(moment.time for moment in playback.moments if moment.is_fault)
             end = round(playback.duration, 2)
-            self._slider = gui.add_slider('time [s]', 0.0, end, 0.01, 0.0, marks=marks or None)
+            faults = {min(moment.time, end): 'fault' for moment in playback.moments if moment.is_fault}
+            marks = tuple({0.0: '0', end: f'{end:g}', **faults}.items())
+            self._slider = gui.add_slider('time [s]', 0.0, end, 0.01, 0.0, marks=marks)
             self._slider.on_update(self._move)
             if playback.moments:
                 choices = [f'{moment.time:.2f} s: {moment.text}' for moment in playback.moments]
