@@ -15,7 +15,7 @@ SPAN = 10.0  # [s]
 MOST = 6  # curves of a chart: the joints with the largest values
 LEAST = (-0.05, 0.05)  # range of a y axis, whose labels have three decimals
 HEIGHT = 150  # of a chart [pixels]
-CLEARLY = 1.2  # by which another joint must be loaded more than the one that is shown
+CLEARLY = 1.2  # by which the values of other joints must be larger than those that are shown
 
 
 class Charts:
@@ -89,7 +89,7 @@ class Charts:
         return self._loaded
 
     def _largest(self, chart: 'Chart', values: Array, now: float) -> dict[str, Array]:
-        """The curves of the joints with the largest values; the choice stays for a while."""
+        """The curves of the joints with the largest values, changed only if others are clearly larger."""
         names, known = self._robot.joint_names, np.isfinite(values).any(axis=0)
         if not known.any():
             return {}
@@ -97,7 +97,9 @@ class Charts:
         if not 0 <= now - chosen_at < SPAN:
             peaks = np.nan_to_num(np.abs(values)).max(axis=0)
             order = np.argsort(np.where(known, -peaks, 1.0), kind='stable')
-            chosen = sorted(order[: min(MOST, int(known.sum()))].tolist())
+            largest = sorted(order[: min(MOST, int(known.sum()))].tolist())
+            if peaks[largest].sum() > CLEARLY * peaks[chosen].sum() or not chosen:
+                chosen = largest
             self._chosen[chart] = now, chosen
         return {names[i]: values[:, i] for i in chosen}
 

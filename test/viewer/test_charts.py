@@ -1,9 +1,11 @@
-"""Latency and answered share from a controller's report."""
+"""Latency and answered share from a report, and which joints a chart shows."""
 
+import numpy as np
 import pytest
 
 from krang_dynamics.bags.observed_robot import Report
-from krang_dynamics.viewer.charts import latency
+from krang_dynamics.robot.library import load_robot
+from krang_dynamics.viewer.charts import Charts, latency
 
 
 @pytest.mark.parametrize(
@@ -15,6 +17,16 @@ def test_half_and_99_percent_of_the_commands_are_below_these_bounds(histogram, e
     half, most, share = latency(Report(0, '', values))
     assert (half, most) == expected
     assert share == pytest.approx(90.0)
+
+
+def test_the_joints_of_a_chart_change_only_if_others_are_clearly_larger():
+    robot = load_robot('krang')
+    charts, values = Charts(None, None, robot), np.ones((3, robot.nv))
+    first = list(charts._largest(charts.torque, values, 0.0))
+    values[:, -1] = 1.5
+    assert list(charts._largest(charts.torque, values, 20.0)) == first
+    values[:, -1] = 10.0
+    assert list(charts._largest(charts.torque, values, 40.0))[-1] == robot.joint_names[-1]
 
 
 def test_nothing_is_answered_without_states():
