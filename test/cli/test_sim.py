@@ -35,11 +35,23 @@ def test_a_parameter_of_no_node_is_an_error_that_names_it(capsys, option, word):
     assert "there is no parameter 'faults.lots'; did you mean 'faults.lost'?" in capsys.readouterr().err
 
 
-def test_a_parameter_file_may_not_have_names_of_no_node(capfd, tmp_path):
+@pytest.mark.filterwarnings('ignore::DeprecationWarning')  # of libraries of rclpy
+@pytest.mark.parametrize(
+    ('text', 'words'),
+    [
+        (
+            '/**: {ros__parameters: {damping: 1.0, push.fram: tip}}',
+            "there is no parameter 'push.fram'; did you mean 'push.frame'?",
+        ),
+        ('a: [', "ROS arguments: Couldn't parse params file"),
+    ],
+)
+def test_an_error_in_a_parameter_file_is_one_line(capfd, tmp_path, text, words):
     pytest.importorskip('rclpy', reason='rclpy is not installed')
     file = tmp_path / 'file.yaml'
-    file.write_text('/**: {ros__parameters: {damping: 1.0, push.fram: tip}}')
+    file.write_text(text)
     with pytest.raises(SystemExit, match='2'):
         main(['sim', 'planar_2r', '--engine', 'pinocchio', '--ros-args', '--params-file', str(file)])
     line = capfd.readouterr().err
-    assert line.startswith("krang: there is no parameter 'push.fram'; did you mean 'push.frame'?")
+    assert line.startswith(f'krang: {words}')
+    assert line.count('\n') == 1
