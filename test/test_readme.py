@@ -45,7 +45,8 @@ def test_pictures_are_small():
 def test_the_commands_for_your_own_robot_run_as_they_are_printed(tmp_path):
     """From a bare URDF to a robot that is recorded, replayed, validated, identified and moved."""
     section = README.read_text().partition('## Your own robot')[2].partition('\n## ')[0]
-    offline, running, recording, moving, identifying = re.findall(r'```sh\n(.*?)```', section, flags=re.DOTALL)
+    blocks = re.findall(r'```sh\n(.*?)```', section, flags=re.DOTALL)
+    offline, running, recording, moving, identifying = blocks
     try:
         package = metadata.distribution('example-robot-data')
     except metadata.PackageNotFoundError:

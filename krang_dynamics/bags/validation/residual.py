@@ -35,7 +35,8 @@ def verdict(series: PlotSeries, joint: int, has_load_hint: bool) -> str:
 
 def _verdict(v: Array, a: Array, measured: Array, residual: Array, least: float, has_load_hint: bool) -> str:
     rmse, spread = _rms(residual), float(measured.std())
-    if rmse <= least or rmse**2 <= (1 - GOOD_R2) * spread**2:
+    explains = rmse**2 <= (1 - GOOD_R2) * spread**2
+    if rmse <= least or (explains and not has_load_hint):
         return 'good'
     if _rms(v) < SPEED and _rms(a) < ACCELERATION:
         return 'hardly moved: gravity and offsets alone can be judged'

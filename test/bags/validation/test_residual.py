@@ -30,6 +30,8 @@ def judged(measured, has_load_hint=False, moved=1.0):
         (4.0 * V, False, 'friction unknown'),
         (2.0 * A, False, 'rotor missing'),
         (2.5 * np.cos(Q), True, 'payload?'),
+        (0.4 * np.cos(Q), True, 'payload?'),
+        (0.4 * np.cos(Q), False, 'good'),
         (4.0, False, 'offset'),
         (4.0 * np.sin(40 * Q), False, 'unexplained'),
     ],
