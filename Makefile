@@ -79,7 +79,7 @@ demo: $(VENV)/.demo
 
 pictures: setup
 	$(BIN)/krang demo krang --force --picture docs/pictures/krang_demo.png
-	$(BIN)/python docs/make_pictures.py
+	PYTHONPATH=test $(BIN)/python docs/make_pictures.py
 
 # Ratios that are worse than the recorded ones are an error.
 bench: setup

@@ -9,6 +9,7 @@ GOOD, WARNING, BAD, IDLE = '#2b8a3e', '#b35900', '#c92a2a', '#5c636a'  # of a st
 SERIES = (
     '#1f77b4', '#d62728', '#2ca02c', '#9467bd', '#ff7f0e', '#17becf', '#8c564b', '#e377c2', '#7f7f7f',
 )  # fmt: skip
+TRAILS = ('#2ca02c', '#9467bd', '#8c564b', '#e377c2')  # of hands, and of a mobile base
 
 
 def rgb(colour: str) -> tuple[int, int, int]:

@@ -47,7 +47,8 @@ def start(context: LaunchContext) -> list[Action]:
     """The nodes of hardware.launch.py on simulated time, and the simulator."""
     config = context.launch_configurations
     robot = load_robot(config['robot'])
-    shared = {'auto_enable': True, 'wheels_locked': is_true(context, 'wheels_locked')}
+    wheels_locked = is_true(context, 'wheels_locked')
+    shared = {'auto_enable': True, 'publish_terms': True, 'wheels_locked': wheels_locked}
     nodes = GroupAction(
         [
             *(SetParameter(name, value) for name, value in shared.items()),  # a params_file overrides them

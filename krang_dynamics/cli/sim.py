@@ -77,6 +77,7 @@ def _run_controlled(simulator: Mapping[str, Any], terms: Sequence[str], ros_args
     shared = {'robot': simulator['robot'], 'wheels_locked': True}
     controller = {
         'terms': list(terms), 'guard': 'torque_guard', 'auto_activate': True, 'auto_enable': True,
+        'publish_terms': True,
     }  # fmt: skip
     on_clock = {**shared, 'use_sim_time': True}
     guarded = ('-r', 'effort_commands:=guarded/effort_commands')

@@ -13,6 +13,7 @@ from ..robot.model import Robot
 
 SPAN = 10.0  # [s]
 MOST = 6  # curves of a chart: the joints with the largest values
+LEAST = (-0.05, 0.05)  # range of a y axis, whose labels have three decimals
 HEIGHT = 150  # of a chart [pixels]
 CLEARLY = 1.2  # by which another joint must be loaded more than the one that is shown
 
@@ -27,13 +28,16 @@ class Charts:
         self.joint: str | None = None  # whose terms are shown; None: the one that is loaded most
         self._loaded = 0
         self._chosen: dict[Chart, tuple[float, list[int]]] = {}  # joints of a chart, and since when
+        slides = [robot.urdf.joints[name].type == 'prismatic' for name in robot.joint_names]
+        self._units = ['N' if is_slide else 'N m' for is_slide in slides]
+        errors, efforts = ('mrad, mm', 'N m, N') if any(slides) else ('mrad', 'N m')
         self.torque = Chart(gui, tab, 'torque by term', 1)
-        self._error = Chart(gui, tab, 'tracking error [mrad, mm]', 2)
-        self._external = Chart(gui, tab, 'external torque [N m]', 3)
+        self._error = Chart(gui, tab, f'tracking error [{errors}]', 2)
+        self._external = Chart(gui, tab, f'external torque [{efforts}]', 3)
         is_passive = len(robot.actuated_joint_names) < robot.nv and not robot.config.rolling
         self._energy = Chart(gui, tab, 'energy [J]', 4) if is_passive else None
-        self._latency = Chart(gui, tab, 'latency, from state to command [µs]', 5)
-        self._share = Chart(gui, tab, 'answered states [%]', 6)
+        self._latency = Chart(gui, tab, 'latency from state to command [ms]', 5)
+        self._share = Chart(gui, tab, 'states answered by a command [%]', 6, (0.0, 100.0))
 
     def add(self, snapshot: Snapshot, report: Report | None) -> None:
         """Keep a snapshot, and the controller's report, for the next drawing."""
@@ -72,7 +76,7 @@ class Charts:
         curves = {'command': torque[:, j]}
         for term in dict.fromkeys(name for row in rows for name in row.terms):
             curves[term] = np.array([row.terms[term][j] if term in row.terms else np.nan for row in rows])
-        self.torque.title = f'torque of {self._robot.joint_names[j]} by term [N m]'
+        self.torque.title = f'torque of {self._robot.joint_names[j]} by term [{self._units[j]}]'
         self.torque.draw(t, {name: x for name, x in curves.items() if np.isfinite(x).any()})
 
     def _shown_joint(self, torque: Array, limits: Array) -> int:
@@ -107,10 +111,10 @@ class Charts:
         chart.draw(np.array([at for at, _ in known]), curves)
 
     def _draw_reports(self, now: float) -> None:
-        known = [(at - now, latency(report)) for at, report in self._reports if now - at <= 3 * SPAN]
+        known = [(at - now, latency(report)) for at, report in self._reports if now - at <= SPAN]
         t = np.array([at for at, _ in known])
         values = np.array([x for _, x in known]).reshape(-1, 3)
-        self._latency.draw(t, {'half below': values[:, 0], '99 % below': values[:, 1]})
+        self._latency.draw(t, {'median': values[:, 0] / 1000, '99th percentile': values[:, 1] / 1000})
         self._share.draw(t, {'answered': values[:, 2]})
 
 
@@ -120,9 +124,17 @@ class Chart:
     It is made anew for other curves: a browser does not redraw the axes of a chart whose curves change.
     """
 
-    def __init__(self, gui: Any, tab: Any, title: str, order: int, height: int = HEIGHT) -> None:
+    def __init__(
+        self,
+        gui: Any,
+        tab: Any,
+        title: str,
+        order: int,
+        at_least: tuple[float, float] = LEAST,
+        height: int = HEIGHT,
+    ) -> None:
         self._gui, self._tab, self._order, self._height = gui, tab, order, height
-        self.title = title
+        self.title, self._at_least = title, at_least
         self._shown: tuple[str, ...] = ()  # title and names of the curves
         self._plot: Any = None
 
@@ -142,10 +154,12 @@ class Chart:
             {'label': name, 'stroke': colour, 'width': 1.5, 'points': {'show': False}}
             for name, colour in zip(curves, colours, strict=False)
         ]
+        low, high = ({'pad': 0.1, 'soft': limit, 'mode': 1} for limit in self._at_least)
         with self._tab:
             self._plot = self._gui.add_uplot(
                 data, ({'label': 's'}, *series), title=self.title, height=self._height, order=self._order,
-                scales={'x': {'time': False}}, cursor={'drag': {'x': True, 'y': False}},
+                scales={'x': {'time': False}, 'y': {'range': {'min': low, 'max': high}}},
+                cursor={'drag': {'x': True, 'y': False}},
                 axes=({'size': 36}, {'size': 60}), padding=(8, 12, 0, 0), legend={'live': False},
             )  # fmt: skip
 

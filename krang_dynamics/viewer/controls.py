@@ -19,7 +19,7 @@ TILT = 30.0  # largest of the sliders [deg]
 GAINS = {  # name: largest, step, meaning
     'gains.bandwidth': (60.0, 0.1, 'bandwidth [rad/s]'),
     'gains.damping_ratio': (2.0, 0.01, 'damping ratio'),
-    'friction.scale': (1.5, 0.01, 'friction compensation'),
+    'friction.scale': (1.5, 0.01, 'friction scale'),
 }
 TERM = 'cartesian_impedance'  # that follows targets of hands
 SIZE = 0.15  # of the handle of a hand, relative to the robot
@@ -52,7 +52,7 @@ class Controls:
     def __init__(self, client: Any, robot: Robot, actions: Actions) -> None:
         self._client, self._robot, self._actions = client, robot, actions
         gui = client.gui
-        with gui.add_folder('Operate'):
+        with gui.add_folder('Operate', order=5):
             stop = gui.add_button('EMERGENCY STOP', color='red', icon='hand-stop')
             stop.on_click(lambda _: self._press_stop())
             for name, act in (
@@ -66,7 +66,7 @@ class Controls:
                 gui, 'release emergency stop', actions.release_emergency_stop
             )
             self._release_stop.visible = False
-        self._sliders = gui.add_folder('Adjust', expand_by_default=False)
+        self._sliders = gui.add_folder('Adjust', order=9, expand_by_default=False)
         self._state: NodeState | None = None
         self._handles: dict[str, Any] = {}
 
@@ -123,6 +123,7 @@ class Controls:
     # -- sliders -----------------------------------------------------------------------------------------
 
     def _show_slider(self, name: str, label: str, low: float, high: float, step: float, value: float) -> None:
+        value = round(value, 2)
         if name in self._handles:
             slider = self._handles[name]
             value = min(max(value, slider.min), slider.max)

@@ -20,13 +20,14 @@ from .controls import Actions, Controls, HandTargets
 from .playback import ModelCharts, Playback, PlaybackControls, choose_joint
 from .scene import RobotScene
 from .web_server import start_server
-from .words import joints_html, legend_html, parameters_html, state_html, text_html
+from .words import charts_html, joints_html, legend_html, parameters_html, state_html, text_html
 
 PERIOD = 1 / 30  # of the scene [s]
 PER_CHART = 6  # frames between two drawings of charts and tables
-ROOM = 3.0  # of a robot that drives, relative to its size
+# The camera's first position, relative to the size of the robot; one that drives needs room.
+OBLIQUE, FROM_ABOVE = (1.35, -1.25, 0.55), (5.5, -5.2, 5.1)
+LEFT, RIGHT = 350, 375  # widths of the panels [pixels]
 JUMP = 1.0  # in the time of a recording that ends the trails [s]
-HINT = 'Curves appear while the controller sends torque. Terms and reference need publish_terms: true.'
 
 
 class RobotSource(Actions, Protocol):
@@ -97,8 +98,6 @@ class Page:
             if self._frame % PER_CHART == 0:
                 self.scene.tint(snapshot.torque / np.where(limits > 0, limits, np.inf))
                 self._show_texts(snapshot, limits)
-                if self._hint.visible == bool(snapshot.terms):
-                    self._hint.visible = not snapshot.terms
             if self._frame % PER_CHART == PER_CHART // 2:
                 self._charts.draw(limits)
         self._frame += 1
@@ -117,7 +116,7 @@ class Page:
         for handle, html in (
             (self._state, state_html(snapshot, source.controller, source.problem, source.is_live)),
             (self._joints, joints_html(self._robot, snapshot, limits)),
-            (self._legend, legend_html(snapshot.reference is not None, snapshot.controller is not None)),
+            (self._hint, charts_html(snapshot)),
         ):
             if handle.content != html:
                 handle.content = html
@@ -137,26 +136,26 @@ class Page:
 
     def _look_at_robot(self) -> None:
         camera, middle, size = self.server.initial_camera, self.scene.middle, self.scene.size
-        size *= 1 if self._robot.config.odom is None else ROOM
+        drives = self._robot.config.odom is not None
         camera.look_at = middle
-        camera.position = middle + size * np.array([1.35, -1.25, 0.55])
+        camera.position = middle + size * np.array(FROM_ABOVE if drives else OBLIQUE)
         camera.fov = np.radians(45)
 
     def _add_panels(self) -> None:
         gui = self.server.gui
         gui.main_panel.dock_right()
-        gui.main_panel.set_width(400)
+        gui.main_panel.set_width(RIGHT)
         panel = gui.add_panel()
         with panel.add_tab('Charts') as tab:
             self._charts = Charts(gui, tab, self._robot)
-            self._hint = gui.add_html(text_html(HINT), order=10)
+            self._hint = gui.add_html('', order=0)
         self._model = self._add_model(gui, panel)
         with panel.add_tab('Parameters'):
             self._parameters = gui.add_html(parameters_html(None))
         with panel.add_tab('Legend'):
-            self._legend = gui.add_html(legend_html(False, False))
+            gui.add_html(legend_html(self.scene.ends))
         panel.dock_left()
-        panel.set_width(400)
+        panel.set_width(LEFT)
         self._state = gui.add_html(text_html('Waiting for the robot.'), order=0)
         self._joints = gui.add_html('', order=20)
         if self.scene.problems:
@@ -181,7 +180,7 @@ class Page:
             playback = PlaybackControls(client, source)
             self._controls[client.client_id] = lambda snapshot: playback.show()
             if self._model is not None and source.validation is not None:
-                choose_joint(client.gui, list(source.validation.joints), self._model.show, 'model of')
+                choose_joint(client.gui, list(source.validation.joints), self._model.show, 'model chart', 10)
         else:
             controls = Controls(client, self._robot, source)
             targets = HandTargets(client, self._robot, source, self.scene.size)
@@ -193,7 +192,7 @@ class Page:
             self._controls[client.client_id] = show
         automatic = 'most loaded joint'
         choose_joint(
-            client.gui, (automatic, *joints), lambda name: setattr(charts, 'joint', name), 'terms of'
+            client.gui, (automatic, *joints), lambda name: setattr(charts, 'joint', name), 'torque chart', 11
         )
 
     def _disconnect(self, client: Any) -> None:

@@ -113,7 +113,8 @@ class ModelCharts:
 
     def __init__(self, gui: Any, tab: Any, validation: Validation) -> None:
         self._validation = validation
-        self._torque, self._residual = Chart(gui, tab, 'torque', 1, 220), Chart(gui, tab, 'residual', 2)
+        self._torque = Chart(gui, tab, 'torque', 1, height=220)
+        self._residual = Chart(gui, tab, 'residual', 2)
         self.show(next(iter(validation.joints)))
 
     def show(self, joint: str) -> None:
@@ -131,9 +132,11 @@ class ModelCharts:
         self._residual.draw(series.t, {'residual': measured - predicted}, (colours.PREDICTED,))
 
 
-def choose_joint(gui: Any, names: Sequence[str], chosen: Callable[[str], None], label: str) -> None:
+def choose_joint(
+    gui: Any, names: Sequence[str], chosen: Callable[[str], None], label: str, order: int
+) -> None:
     """A list of joints in an operator's browser."""
-    dropdown = gui.add_dropdown(label, tuple(names))
+    dropdown = gui.add_dropdown(label, tuple(names), order=order)
     dropdown.on_update(lambda _: chosen(str(dropdown.value)))
 
 

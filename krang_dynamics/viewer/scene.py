@@ -1,6 +1,7 @@
 """The three-dimensional scene: robot, reference, centre of mass, arrows and trails."""
 
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,8 @@ from .solids import Solid, solids
 SAME = 1e-4  # smallest change of a coordinate that is sent to the browsers [m, 1]
 TINTS = 20  # steps of the colour between an unloaded and a fully loaded link
 GHOST = 0.25  # opacity of the reference
+LARGER = 0.003  # margin of the reference around the robot, relative to its size: surfaces do not coincide
+APART = 0.01  # from the robot, where the reference is shown [rad, m]
 TRAIL = 400  # points of a trail
 STEP = 0.01  # between two points of a trail [m]
 PER_NEWTON = 0.004  # length of an arrow [m/N]
@@ -39,11 +42,12 @@ class RobotScene:
         self._turn = False
         found, self.problems = solids(robot)
         self._body = _Body(scene, '/robot', robot, found)
-        self._ghost = _Body(scene, '/reference', robot, found, rgb(colours.REFERENCE), GHOST)
-        self._ghost.show(False)
         self._child = [robot.urdf.joints[name].child for name in robot.joint_names]
         low, high = self._body.extent(robot.home)
         self.size = float(np.linalg.norm(high - low)) or 1.0  # [m]
+        larger = [_larger(solid, LARGER * self.size) for solid in found]
+        self._ghost = _Body(scene, '/reference', robot, larger, rgb(colours.REFERENCE), GHOST)
+        self._ghost.show(False)
         self.middle = (low + high) / 2
         self.ground = min(float(low[2]), 0.0)
         self._shown_centre = np.full(3, np.inf)
@@ -53,11 +57,11 @@ class RobotScene:
         odom = robot.config.odom
         ends = robot.config.end_effectors if odom is None else (robot.urdf.joints[odom.heading].child,)
         self._trails = [
-            _Trail(scene, f'/trail/{end}', colour) for end, colour in zip(ends, colours.SERIES, strict=False)
+            _Trail(scene, f'/trail/{end}', colour) for end, colour in zip(ends, colours.TRAILS, strict=False)
         ]
-        self._ends = ends[: len(self._trails)]
+        self.ends = ends[: len(self._trails)]  # links with a trail
         self._planned = [
-            _Trail(scene, f'/planned/{end}', colours.REFERENCE) for end in (self._ends if odom else ())
+            _Trail(scene, f'/planned/{end}', colours.REFERENCE) for end in (self.ends if odom else ())
         ]
         self._arrows = {
             name: _Arrows(scene, f'/arrows/{name}', colour, self.size)
@@ -67,6 +71,7 @@ class RobotScene:
             )
         }  # fmt: skip
         self.place(robot.home)
+        self.clear_trails()
 
     def show(self, snapshot: Snapshot) -> None:
         """Draw a snapshot."""
@@ -95,7 +100,7 @@ class RobotScene:
             self._ball.position = self._centre
             self._shadow.position = below
             self._plumb.points = np.array([[self._centre, below]], np.float32)
-        for trail, end in zip(self._trails, self._ends, strict=True):
+        for trail, end in zip(self._trails, self.ends, strict=True):
             trail.add(self._origin(end))
 
     def clear_trails(self) -> None:
@@ -118,10 +123,11 @@ class RobotScene:
         if self._turn and reference is not None:
             return  # every second frame is enough for it
         is_known = reference is not None and bool(np.isfinite(reference).any())
-        self._ghost.show(is_known)
-        if reference is not None and is_known:
-            self._ghost.place(np.where(np.isfinite(reference), reference, q))
-            for trail, end in zip(self._planned, self._ends, strict=False):
+        goal = q if reference is None else np.where(np.isfinite(reference), reference, q)
+        self._ghost.show(bool(np.abs(goal - q).max() > APART))
+        if is_known:
+            self._ghost.place(goal)
+            for trail, end in zip(self._planned, self.ends, strict=False):
                 trail.add(self._ghost.origin(end))
 
     def _origin(self, frame: str) -> Array:
@@ -278,6 +284,13 @@ class _Arrows:
         if len(ends) and (ends.shape != self._shown.shape or np.abs(ends - self._shown).max() > SAME):
             self._shown = ends
             self._arrows.points = ends.astype(np.float32)
+
+
+def _larger(solid: Solid, margin: float) -> Solid:
+    """A solid with a margin on all sides [m]."""
+    low, high = solid.vertices.min(axis=0), solid.vertices.max(axis=0)
+    scale = 1 + margin / np.maximum((high - low) / 2, margin)
+    return replace(solid, vertices=(low + high) / 2 + scale * (solid.vertices - (low + high) / 2))
 
 
 def _arrow(force: Any) -> Array:

@@ -37,7 +37,7 @@ NEXT_STEPS = {  # by kind of fault
 }
 WAYS_ON = {
     'inactive': 'Activate the controller: ros2 lifecycle set {node} activate',
-    'disabled': 'No torque is sent. Enable starts.',
+    'disabled': 'No torque is sent. Enable to start.',
     'ramping': 'Torque ramps up.',
     'active': 'Torque follows the control terms.',
     'stopping': 'The stop policy runs. Wait until the robot is at rest.',
@@ -47,7 +47,7 @@ STYLE = (
     '<style>.k{font:12.5px/1.4 system-ui,sans-serif;padding:2px 10px;overflow-wrap:anywhere}'
     '.k table{border-collapse:collapse;width:100%}.k td,.k th{padding:1px 4px;text-align:right;'
     'font-variant-numeric:tabular-nums;white-space:nowrap}'
-    '.k td:first-child,.k th:first-child{text-align:left}'
+    '.k td:first-child,.k th:first-child{text-align:left;white-space:normal}.k i{color:#868e96}'
     '.k .mode{color:#fff;border-radius:4px;padding:1px 9px;font-weight:600}'
     f'.k .fault{{border-left:5px solid {colours.BAD};background:#fff0f0;color:{colours.BAD};'
     'padding:5px 9px;margin:5px 0}</style>'
@@ -85,10 +85,11 @@ def joints_html(robot: Robot, snapshot: Snapshot, limits: Array) -> str:
         colour = colours.BAD if share > 90 else colours.WARNING if share > 70 else ''
         style = f' style="color:{colour};font-weight:600"' if colour else ''
         cells = (_number(q, 3), _number(v, 3), _number(tau, 1), _number(limit if limit > 0 else np.nan, 0))
-        rows.append(f'<td>{escape(name)}</td>{_cells(cells)}<td{style}>{_number(share, 0)}</td>')
-    head = ('joint', 'q', 'v', 'command', 'limit', '%')
-    unit = ('', 'rad, m', '1/s', 'N m', 'N m', 'used')
-    return _html(_table(head, rows, unit))
+        unit = ' <i>m, m/s, N</i>' if robot.urdf.joints[name].type == 'prismatic' else ''
+        rows.append(f'<td>{escape(name)}{unit}</td>{_cells(cells)}<td{style}>{_number(share, 0)}</td>')
+    head = ('joint', 'q', 'v', 'command', 'limit', 'used')
+    units = ('', 'rad', 'rad/s', 'N m', 'N m', '%')
+    return _html(_table(head, rows, units))
 
 
 def parameters_html(state: NodeState | None) -> str:
@@ -108,18 +109,30 @@ def parameters_html(state: NodeState | None) -> str:
     )
 
 
-def legend_html(has_reference: bool, is_told: bool) -> str:
-    """What the colours of the scene mean."""
+def charts_html(snapshot: Snapshot) -> str:
+    """How to use the charts, and why some are missing."""
+    lines = ['The last 10 s. Drag to zoom, double-click to return.']
+    if not np.isfinite(snapshot.torque).any():
+        lines.append('Torque appears while the controller is enabled.')
+    elif snapshot.controller is not None and snapshot.controller.mode == 'active':
+        if not snapshot.terms:
+            lines.append("Terms and tracking error need the controller's parameter publish_terms: true.")
+        if snapshot.external is None:
+            lines.append('External torque needs the term observer.')
+    return text_html(*lines)
+
+
+def legend_html(ends: Sequence[str]) -> str:
+    """What the colours of the scene mean; `ends` are the links with a trail."""
     marks = [
         (colours.BAD, 'links turn red with torque, by the share of the limit'),
         ('#f0b414', 'centre of mass and its ground projection'),
         (colours.GRAVITY, 'weight'),
-        (colours.REFERENCE, 'reference, commanded force'),
+        (colours.REFERENCE, 'reference, where it differs from the robot; commanded force'),
         (colours.EXTERNAL, 'external force, from the observer'),
+        *((colour, f'path of {end}') for colour, end in zip(colours.TRAILS, ends, strict=False)),
     ]
-    lines = [f'<span style="color:{colour}">&#9632;</span> {text}' for colour, text in marks]
-    if is_told and not has_reference:
-        lines.append('Terms and reference are published with the parameter publish_terms: true.')
+    lines = [f'<span style="color:{colour}">&#9632;</span> {escape(text)}' for colour, text in marks]
     return _html('<br>'.join(lines))
 
 
@@ -133,17 +146,18 @@ def _node(title: str, state: NodeState, report: Report | None, name: str, is_liv
     parts = [_line_of(f'{title} <span class="mode" style="background:{colour}">{escape(state.mode)}</span>')]
     if report is None and is_live:
         parts.append(
-            _fault(f'{title}: no report any more.', 'Its process has ended or hangs: start it again.')
+            _fault(f'{title}: no diagnostics any more.', 'Its process has ended or hangs: start it again.')
         )
     if state.fault is not None:
         step = NEXT_STEPS.get(state.fault.kind, 'Remove the cause.')
         parts.append(_fault(f'{title}: {state.fault}', f'{step} {WAYS_ON["fault"]}'))
-    elif title == 'Controller' and is_live:
+    elif title == 'Controller' and report is not None and is_live:
         parts.append(_line(WAYS_ON.get(state.mode, '').format(node=name)))
     if report is not None:
         parts += [_line(text) for text in _in_words(report.values)]
         if report.level and state.fault is None:
-            parts.append(_line(f'{"Warning" if report.level == 1 else "Error"}: {report.message}'))
+            what = report.message.partition('; ')[2] or report.message  # without the mode
+            parts.append(_line(f'{"Warning" if report.level == 1 else "Error"}: {what}'))
     return parts
 
 
@@ -188,12 +202,14 @@ def _cells(cells: Iterable[str]) -> str:
 
 
 def _number(x: float, digits: int) -> str:
-    return f'{x:.{digits}f}' if np.isfinite(x) else '–'  # noqa: RUF001
+    return f'{round(x, digits) + 0.0:.{digits}f}' if np.isfinite(x) else '–'  # noqa: RUF001
 
 
 def _value(value: Any) -> str:
     if isinstance(value, (list, tuple)):
         return ', '.join(_value(entry) for entry in value)
+    if isinstance(value, bool):
+        return str(value).lower()
     return f'{value:g}' if isinstance(value, float) else str(value)
 
 

@@ -24,11 +24,15 @@ needs_browser = pytest.mark.skipif(
 FLAGS = (
     '--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking '
     '--disable-component-update --disable-sync --use-gl=angle --use-angle=swiftshader '
-    '--enable-unsafe-swiftshader --window-size=1000,600'
+    '--enable-unsafe-swiftshader --disable-dev-shm-usage'
 )
 PATIENCE = 60.0  # software rendering on a busy machine is slow [s]
 HARMLESS = ('ReadPixels', 'THREE.Clock')  # warnings of three.js and of software rendering
-PANEL = 405  # width of a panel at the side of the scene [pixels]
+ENTER = """
+Object.getOwnPropertyDescriptor(HTMLInputElement.prototype, 'value').set.call(arguments[0], arguments[1]);
+arguments[0].dispatchEvent(new Event('input', {bubbles: true}));
+"""
+PANEL = 380  # width of a panel at the side of the scene [pixels]
 
 
 class Browser:
@@ -37,10 +41,11 @@ class Browser:
     The page redraws itself at any time, so what it shows is read by one script, not element by element.
     """
 
-    def __init__(self, folder):
+    def __init__(self, folder, size=(1000, 600)):
         options = webdriver.ChromeOptions()
         options.binary_location = CHROMIUM
-        for flag in (*FLAGS.split(), f'--user-data-dir={folder}'):
+        window = f'--window-size={size[0]},{size[1]}'
+        for flag in (*FLAGS.split(), window, f'--user-data-dir={folder}'):
             options.add_argument(flag)
         options.set_capability('goog:loggingPrefs', {'browser': 'ALL'})
         self._driver = webdriver.Chrome(options=options, service=Service(DRIVER))
@@ -95,12 +100,14 @@ class Browser:
         self.until(clicked, f'the button {name!r}')
 
     def enter(self, label, value):
-        """Write a number into the field beside a slider."""
-        field = self._driver.find_element(
-            By.XPATH, f'//*[text()="{label}"]/following::input[not(@type="hidden")][1]'
-        )
-        self._driver.execute_script('arguments[0].select()', field)
-        field.send_keys(str(value), '\n')
+        """Write a number into the field beside a slider, all digits at once."""
+        place = f'//*[text()="{label}"]/following::input[not(@type="hidden")][1]'
+        self._driver.execute_script(ENTER, self._driver.find_element(By.XPATH, place), str(value))
+
+    def hide_notifications(self):
+        """Such as viser's remark on software rendering."""
+        style = '<style>.mantine-Notification-root{display:none}</style>'
+        self._driver.execute_script('document.head.insertAdjacentHTML("beforeend", arguments[0])', style)
 
     def colour_of(self, text):
         """Computed colour of the innermost element with this text, as red, green, blue."""
@@ -111,13 +118,14 @@ class Browser:
         )
         return tuple(int(word) for word in colour.strip('rgba()').split(',')[:3])
 
-    def scene(self):
-        """Pixels between the panels."""
+    def picture(self):
         from PIL import Image
 
-        image = Image.open(io.BytesIO(self._driver.get_screenshot_as_png())).convert('RGB')
-        pixels = np.asarray(image).astype(int)
-        return pixels[:, PANEL:-PANEL]
+        return Image.open(io.BytesIO(self._driver.get_screenshot_as_png())).convert('RGB')
+
+    def scene(self):
+        """Pixels between the panels."""
+        return np.asarray(self.picture()).astype(int)[:, PANEL:-PANEL]
 
     def errors(self):
         """Messages on the console that are no information."""

@@ -64,6 +64,12 @@ class ProtocolBrowser:
         return {message['props']['label']: message['uuid'] for message in found}
 
     @property
+    def orders(self):
+        """Labels of all elements, and their places."""
+        found = [m['props'] for m in list(self.messages) if 'order' in m.get('props', ())]
+        return {props.get('label'): props['order'] for props in found}
+
+    @property
     def titles(self):
         """Of the questions that were asked."""
         return [m['title'] for m in list(self.messages) if m['type'] == 'GuiModalMessage']

@@ -68,6 +68,16 @@ def page(tmp_path_factory):
     page.close()
 
 
+@pytest.mark.parametrize(('allow', 'parts'), [(False, 4), (True, 5)])
+def test_beyond_localhost_the_address_has_a_token_only_if_control_is_allowed(
+    monkeypatch, tmp_path, allow, parts
+):
+    monkeypatch.setenv('XDG_STATE_HOME', str(tmp_path))
+    page = Page(ARM, NotedRobot(), '0.0.0.0', 8495, allow)
+    page.close()
+    assert len(page.url.split('/')) == parts
+
+
 @pytest.fixture
 def browser(page):
     page, robot = page
@@ -107,6 +117,17 @@ def test_the_emergency_stop_acts_at_once_and_can_be_released_after(page, browser
     browser.click('Yes, release emergency stop')
     browser.until(lambda: robot.asked[-1] == 'unpress', 'the release')
     page.show(robot.snapshot)
+
+
+def test_the_buttons_are_above_the_table_however_late_a_browser_is(page, browser):
+    with page[0].server.atomic():
+        for _ in range(30):  # such as charts that were made anew
+            page[0].server.gui.add_html('').remove()
+    with ProtocolBrowser(page[0].url) as late:
+        late.until(lambda: 'EMERGENCY STOP' in late.buttons, 'the controls')
+        late.until(lambda: 'torque chart' in late.orders, 'the list of joints')
+        table = page[0]._joints.order
+        assert late.orders['Operate'] < late.orders['Adjust'] < late.orders['torque chart'] < table
 
 
 def test_a_refusal_is_shown_with_its_reason(page, browser):

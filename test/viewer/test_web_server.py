@@ -1,6 +1,7 @@
 """The real server: who is let in, and whose messages count."""
 
 import asyncio
+import http.client
 import urllib.error
 import urllib.request
 
@@ -82,6 +83,18 @@ def test_foreign_hosts_origins_and_tokens_are_refused(server):
     assert not connect_and_send(server, f'/{TOKEN}', 'http://evil.example')
     assert not connect_and_send(server, f'/{TOKEN}', None)
     assert not connect_and_send(server, '/wrong', own)
+
+
+@pytest.mark.parametrize('name', ['Host', 'Origin'])
+def test_a_request_with_a_second_foreign_header_is_refused(server, name):
+    own = f'localhost:{server.get_port()}'
+    connection = http.client.HTTPConnection(own)
+    connection.putrequest('GET', f'/{TOKEN}/', skip_host=True)
+    for header, value in (('Host', own), ('Origin', f'http://{own}'), (name, 'evil.example')):
+        connection.putheader(header, value)
+    connection.endheaders()
+    assert connection.getresponse().status == 403
+    connection.close()
 
 
 @pytest.mark.slow

@@ -23,12 +23,14 @@ DIGITS = 5  # significant, of each number of a chart
 DRAW = """
 for (const box of document.querySelectorAll('.chart')) {
   const {title, names, colours, height, data} = JSON.parse(box.querySelector('script').textContent);
-  new uPlot({
+  const plot = new uPlot({
     title, height, width: box.clientWidth,
     cursor: {sync: {key: box.dataset.group}, drag: {x: true, y: false}},
-    scales: {x: {time: false}}, axes: [{}, {size: 70}],
-    series: [{label: 's'}, ...names.map((label, k) => ({label, stroke: colours[k], width: 1}))],
+    scales: {x: {time: false}},
+    axes: [{}, {size: 70, values: (u, ticks) => ticks.map(x => +x.toPrecision(6))}],
+    series: [{label: 'time [s]'}, ...names.map((label, k) => ({label, stroke: colours[k], width: 1}))],
   }, data, box);
+  addEventListener('resize', () => plot.setSize({width: box.clientWidth, height}));
 }
 """
 

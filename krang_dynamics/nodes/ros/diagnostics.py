@@ -96,15 +96,16 @@ class Statistics:
     def _judge(self, rate: float, mode: str) -> tuple[bytes, str]:
         if mode not in ('ramping', 'active', 'stopping'):
             return OK, mode
+        usual, step = self._usual_rate or rate, self.step_time
         checks = (
-            ('state rate', abs(rate - (self._usual_rate or rate)), RATE_ERROR, 'Hz off'),
-            ('step time', self.step_time.mean, STEP_TIME, 'us'),
-            ('step time', self.step_time.deviation, STEP_TIME_DEVIATION, 'us of deviation'),
+            (abs(rate - usual), RATE_ERROR, f'state rate {rate:.0f} Hz instead of {usual:.0f} Hz'),
+            (step.mean, STEP_TIME, f'step time {step.mean:.0f} us on average'),
+            (step.deviation, STEP_TIME_DEVIATION, f'step time deviates by {step.deviation:.0f} us'),
         )
         for level, index in ((ERROR, 1), (WARN, 0)):
-            for what, value, thresholds, unit in checks:
+            for value, thresholds, what in checks:
                 if value > thresholds[index]:
-                    return level, f'{mode}; {what}: {value:.0f} {unit}, more than {thresholds[index]:.0f}'
+                    return level, f'{mode}; {what}'
         return OK, mode
 
     def _histogram(self) -> str:
