@@ -15,7 +15,7 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
         ).rstrip()
         for row in cells
     ]
-    rule = '  '.join('-' * width for width in widths)
+    rule = '  '.join('-' * width for width in widths).rstrip()
     return [lines[0], rule, *lines[1:]]
 
 

@@ -45,7 +45,8 @@ def test_pictures_are_small():
 def test_the_commands_for_your_own_robot_run_as_they_are_printed(tmp_path):
     """From a bare URDF to a robot that is recorded, replayed, validated, identified and moved."""
     section = README.read_text().partition('## Your own robot')[2].partition('\n## ')[0]
-    offline, running, moving = re.findall(r'```sh\n(.*?)```', section, flags=re.DOTALL)
+    blocks = re.findall(r'```sh\n(.*?)```', section, flags=re.DOTALL)
+    offline, running, recording, moving, identifying = blocks
     try:
         package = metadata.distribution('example-robot-data')
     except metadata.PackageNotFoundError:
@@ -68,12 +69,19 @@ def test_the_commands_for_your_own_robot_run_as_they_are_printed(tmp_path):
         assert process.returncode == 0, text
         return text
 
-    assert 'NO' not in output(shell(offline)).replace('NOT', '')
-    output(shell('krang new ur5.urdf'))
-    simulation = shell(running)
+    text = output(shell(offline))
+    assert 'NO' not in text.replace('NOT', '')
+    assert 'all are identical to the recorded ones' in text
+    background = [shell(running), shell(recording)]
     try:
         assert 'largest' in output(shell(moving))
     finally:
-        os.killpg(simulation.pid, signal.SIGINT)
-    assert not re.search(r'\bfault', output(simulation))
+        for process in background:
+            os.killpg(process.pid, signal.SIGINT)
+    assert not re.search(r'\bfault', ''.join(map(output, background)))
     assert not list(tmp_path.glob('flights/*'))
+    output(shell(identifying))
+    identified = kd.load_robot(tmp_path / 'better.yaml')
+    q = np.array([0.3, -1.0, 1.2, 0.4, 0.5, 0.6])
+    torques = [robot.gravity_torque(q) for robot in (identified, kd.load_robot(tmp_path / 'ur5.yaml'))]
+    np.testing.assert_allclose(*torques, atol=0.05)  # [N m]

@@ -81,6 +81,8 @@ def on_cluster(
 @contextmanager
 def _client(workers: int, scheduler: str | None) -> Iterator[Any]:
     """A client of the scheduler at an address, or of worker processes that end with it."""
+    if scheduler is None:
+        print(f'starting {workers} process{"es" * (workers > 1)}', file=sys.stderr, flush=True)
     import dask
     from distributed import Client, LocalCluster
 

@@ -4,6 +4,7 @@ import argparse
 import json
 import signal
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from time import sleep
 from typing import Any
 
@@ -16,7 +17,7 @@ POLL = 0.2  # period at which the processes are checked [s]
 PURPOSE = 'run the simulated robot as a node, alone or with controller and guard'
 EXAMPLES = (
     'krang sim krang --real-time --ros-args -p faults.lost:=0.1',
-    'krang sim ur5.urdf --control gravity,damping',
+    'krang sim ur5.urdf --control gravity,damping --ros-args -p damping:=2.0',
 )
 
 
@@ -40,6 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     require_ros()
+    _check_parameters(options.ros_args)
     values = {
         'robot': options.robot,
         'engine': engine_of(options),
@@ -56,10 +58,19 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
+def _check_parameters(ros_args: Sequence[str]) -> None:
+    """KrangError if a parameter on the command line is one of no node."""
+    from ..nodes.ros.ros_parameters import unknown_parameters
+
+    words = [word for option, word in pairwise(ros_args) if option in ('-p', '--param')]
+    for problem in unknown_parameters(word.partition(':=')[0].rpartition(':')[2] for word in words):
+        raise KrangError(problem)
+
+
 def _run_controlled(simulator: Mapping[str, Any], terms: Sequence[str], ros_args: Sequence[str]) -> int:
     """Simulator, controller and guard as processes until ^C, like simulation.launch.py without launch.
 
-    `simulator` has the parameters of that node. KrangError if a node ends before.
+    `simulator` has the parameters of that node; all nodes get `ros_args`. KrangError if a node ends before.
     """
     from ..scenarios.processes import Processes, signals_as
 
@@ -72,8 +83,8 @@ def _run_controlled(simulator: Mapping[str, Any], terms: Sequence[str], ros_args
     guarded = ('-r', 'effort_commands:=guarded/effort_commands')
     print(f'{NEXT} {simulator["robot"]}', flush=True)
     with signals_as(signal.default_int_handler), Processes(is_logged=False) as processes:
-        processes.start('torque_controller', {**on_clock, **controller})
-        processes.start('torque_guard', on_clock)
+        processes.start('torque_controller', {**on_clock, **controller}, *ros_args)
+        processes.start('torque_guard', on_clock, *ros_args)
         processes.start('simulator', {**shared, **simulator, 'publish_clock': True}, *guarded, *ros_args)
         try:
             while (dead := processes.dead()) is None:

@@ -169,6 +169,7 @@ class RobotState:
             limits.effort,
             limits.stop_rate,
             self.dynamics.robot.continuous,
+            self.buffer.times(),
             self.dynamics,
         )
 

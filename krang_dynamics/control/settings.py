@@ -127,4 +127,5 @@ def _find(key: str, rows: dict[str, Parameter], by_attribute: dict[str, str]) ->
         frame = frame_of(row, key) or frame_of(replace(row, name=row.attribute), key)
         if frame is not None:
             return row.name.replace(FRAME, frame), row
-    raise InputError(f'there is no parameter {key!r}{suggestion(key, by_attribute)}')
+    valid = by_attribute if '_' in key and '.' not in key else rows
+    raise InputError(f'there is no parameter {key!r}{suggestion(key, valid)}')

@@ -11,13 +11,14 @@ import rclpy
 from rclpy.duration import Duration
 from rclpy.node import Node
 from rosgraph_msgs.msg import Clock
+from std_msgs.msg import Float64MultiArray
 
 from ..bags.io.reader import Bag
 from ..bags.parallel import Progress
 from ..bags.replay.recorded_controller import RecordedController, recorded_controller
 from ..errors import BagError, KrangError
 from .ros.process import SIGNALS, init
-from .ros.qos import RELIABLE
+from .ros.qos import NEWEST, RELIABLE
 
 CLOCK = '/clock'
 INPUTS = 'joint_states imu odom joint_trajectory deadman emergency_stop'.split()
@@ -42,6 +43,9 @@ class BagPlayer:
         self._publishers = {t: self._publisher(t) for t in topics if t in bag.topics}
         if self._states not in self._publishers:
             raise bag.missing_topic(self._states)
+        # A controller enables itself only if a node subscribes to its commands.
+        commands = recorded.topic('replay/effort_commands')
+        node.create_subscription(Float64MultiArray, commands, lambda _: None, NEWEST)
         self._clock = None if self._has_clock else node.create_publisher(Clock, CLOCK, RELIABLE)
         self._ticked = 0  # last published time [ns]
 

@@ -17,7 +17,7 @@ from ..bags.io.joint_state_codec import JointStateReader
 from ..errors import KrangError
 from ..safety.joint_buffer import JointSamples
 from .ros import qos
-from .ros.discovery import find_controller
+from .ros.discovery import find_controller, full_name
 from .ros.process import init
 
 TIMEOUT = 10.0  # of discovery and of services [s]
@@ -55,7 +55,7 @@ class ControllerClient:
             raise KrangError(f'{self.name}: {result.reason}')
 
     def _found(self, name: str | None) -> str:
-        wanted = '' if name is None else self._node.resolve_topic_name(name)
+        wanted = full_name(self._node, name)
         deadline = monotonic() + TIMEOUT
         while not (found := find_controller(self._node, wanted))[0]:
             if monotonic() > deadline:

@@ -31,7 +31,7 @@ from ..errors import InputError, KrangError, UnknownNameError
 from ..robot.model import Robot
 from .ros import qos
 from .ros.description import description_of
-from .ros.discovery import find_controller
+from .ros.discovery import find_controller, full_name
 from .ros.executor import drain
 from .ros.process import init
 
@@ -85,7 +85,7 @@ class MotionSender:
     """Sends one trajectory to the only controller, or to the one of a name."""
 
     def __init__(self, node: Node, trajectory: JointTrajectory, name: str | None) -> None:
-        self.controller = '' if name is None else node.resolve_topic_name(name)  # with its namespace
+        self.controller = full_name(node, name)
         self._node, self._trajectory = node, trajectory
         self._state: NodeState | None = None
         self._robot: Robot | None = None

@@ -22,7 +22,7 @@ from ..control.messages import topic_word
 from ..control.node_state import NodeState
 from ..robot.model import Robot
 from .ros import qos
-from .ros.discovery import find_controller
+from .ros.discovery import find_controller, full_name
 from .ros.executor import StaticExecutor, drain
 from .ros.process import init
 
@@ -49,7 +49,7 @@ class RobotWatch:
         self._executor.add_node(self._asker)
         self._robot = robot
         self._observed = ObservedRobot(robot)
-        self._chosen = '' if name is None else self._watcher.resolve_topic_name(name)
+        self._chosen = full_name(self._watcher, name)
         self.controller = ''  # the full name, once it was found
         self.problem = ''  # why no controller is shown
         self._searched_at = self._now = 0.0

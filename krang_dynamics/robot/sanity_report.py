@@ -123,7 +123,7 @@ def _signs(robot: Robot) -> list[str]:
 def _direction(motion: Array) -> str:
     axis = int(np.argmax(np.abs(motion)))
     if abs(motion[axis]) < 1e-9:
-        return 'none: the axis passes through the centre of mass of the moved links'
+        return 'none: the joint does not move the centre of mass'
     return DIRECTIONS[axis][0 if motion[axis] > 0 else 1]
 
 

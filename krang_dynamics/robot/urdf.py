@@ -176,7 +176,9 @@ class Urdf:
         for folder in folders:
             if (folder / path).is_file():
                 return folder / path
-        raise self._error(f'its mesh {name} is not found; source the workspace that has it')
+        raise self._error(
+            f'its mesh {name} is not found; source the workspace that has it, or set ROS_PACKAGE_PATH'
+        )
 
     # -- reading ---------------------------------------------------------------------------
 

@@ -63,6 +63,7 @@ class StopState:
     effort: Array  # largest torque [N m]
     rate: Array  # largest rate of torque [N m/s]
     continuous: Mask  # joints whose position may jump by a turn
+    times: Array | float  # of the samples: of each joint, or of all [s]
     model: GravityModel
     applied: Array | None = None  # last command [N m]
 
@@ -167,18 +168,18 @@ class StopPolicy(ABC):
 class SupportingStop(StopPolicy):
     """A stop that supports a share of gravity.
 
-    Without a valid state the last gravity torque decays over `blind_time`. If states return within `time`
-    after that, a robot that falls is braked again.
+    Without a valid state the torque that carried the robot decays over `blind_time`. If states return within
+    `time` after that, a robot that falls is braked again.
     """
 
     def __init__(self, config: StopConfig, begin: float, torque: Array) -> None:
         super().__init__(config, begin, torque)
         self._support = 1.0  # share of gravity that is compensated
-        self._gravity = torque  # of the last valid state [N m]
+        self._carrying = torque  # what the last command had of gravity, by support and by damping [N m]
         self._blind = 0.0  # time without a valid state [s]
-        self._gap = 0.0  # largest time between the steps with two states recently [s]
-        self._measured: Array | None = None  # velocities of the newest state, ...
-        self._state_at = begin  # ... when it was first used [s] ...
+        self._gap = 0.0  # largest time between the steps with two samples of a joint recently [s]
+        self._times = np.full_like(torque, np.nan)  # of the newest sample of each joint [s], ...
+        self._used_at = np.full_like(torque, begin)  # ... when it was first used [s] ...
         self._v = np.zeros_like(torque)  # ... and the filtered velocities [rad/s]
         self._q = np.zeros_like(torque)  # integral of the velocities, near the measured positions [rad]
         self._now = begin
@@ -190,35 +191,44 @@ class SupportingStop(StopPolicy):
             self._blind += elapsed
             self._support = max(0.0, self._support - elapsed / self.config.blind_time)
             self.finished = self._blind >= self.config.blind_time + self.config.time and self._support == 0.0
-            return self._support * self._gravity
+            return max(0.0, 1.0 - self._blind / self.config.blind_time) * self._carrying
         if self._blind == 0.0:  # a time without a state had no damping that could be late
-            self._gap = max(now - self._state_at, self._gap)
+            self._gap = max(now - float(self._used_at.min()), self._gap)
         self._filter(now, state)
         self._blind = 0.0
-        self._gravity = state.gravity
-        return self._with_state(elapsed, replace(state, v=self._v))
+        torque = self._with_state(elapsed, replace(state, v=self._v))
+        supported = self._support * state.gravity
+        self._carrying = np.clip(
+            torque, np.minimum(supported, state.gravity), np.maximum(supported, state.gravity)
+        )
+        return torque
 
     def _filter(self, now: float, state: StopState) -> None:
-        """Filter the velocities of a new state [rad/s]; a state that is used again changes nothing."""
-        if state.v is self._measured:
+        """Filter the velocities of new samples [rad/s]; a sample that is used again changes nothing."""
+        times = np.full_like(self._times, state.times)
+        is_new = times != self._times
+        if not is_new.any():
             return
-        elapsed = max(0.0, now - self._state_at)
-        v = np.clip(state.v, -HIGHEST_SPEED, HIGHEST_SPEED)
-        share = 1.0 if self._measured is None else min(1.0, elapsed / FILTER)
-        self._v = self._v + share * (self._corrected(v, state, elapsed) - self._v)
-        self._measured, self._state_at = state.v, now
+        elapsed = np.maximum(0.0, now - self._used_at)
+        is_first = np.isnan(self._times)
+        share = np.where(is_first, 1.0, np.minimum(1.0, elapsed / FILTER))
+        v, q = self._corrected(state, elapsed, is_first)
+        self._v = np.where(is_new, self._v + share * (v - self._v), self._v)
+        self._q = np.where(is_new, q, self._q)
+        self._times, self._used_at = times, np.where(is_new, now, self._used_at)
 
-    def _corrected(self, v: Array, state: StopState, elapsed: float) -> Array:
+    def _corrected(self, state: StopState, elapsed: Array, is_first: Mask) -> tuple[Array, Array]:
         """Velocities [rad/s] with what the positions show in addition: a velocity that reads 0 cannot brake.
 
-        Errors up to SLACK are noise. After a gap or a jump the positions are followed anew.
+        Also their integrals [rad], for the next time. Errors up to SLACK are noise. After a gap or a jump the
+        positions are followed anew.
         """
+        v = np.clip(state.v, -HIGHEST_SPEED, HIGHEST_SPEED)
         predicted = self._q + elapsed * v
         error = short_way(state.q - predicted, state.continuous)
-        is_new = np.abs(error) > JUMP if self._measured is not None and elapsed <= GAP else True
-        missed = np.where(is_new, 0.0, error - np.clip(error, -SLACK, SLACK)) / max(elapsed, FILTER)
-        self._q = np.where(is_new, state.q, predicted + elapsed * missed)
-        return v + missed
+        begins = (np.abs(error) > JUMP) | (elapsed > GAP) | is_first
+        missed = np.where(begins, 0.0, error - np.clip(error, -SLACK, SLACK)) / np.maximum(elapsed, FILTER)
+        return v + missed, np.where(begins, state.q, predicted + elapsed * missed)
 
     @abstractmethod
     def _with_state(self, elapsed: float, state: StopState) -> Array:

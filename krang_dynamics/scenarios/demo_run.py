@@ -77,8 +77,9 @@ def _play(robot: Robot, scenario: Scenario, options: DemoOptions) -> tuple[DemoR
     from ..nodes.robot_operator import RobotOperator  # needs ROS, and the domain in the environment
 
     duration = options.duration or scenario.duration
-    # At the end the simulated robot may fall: there is no need to wait until it is lowered.
-    shared = {'robot': options.robot, 'stop.policy': 'zero', **scenario.shared}
+    # At the end the simulated robot may fall: there is no need to wait until it is lowered. It also waits for
+    # processes that a busy machine does not run for a while.
+    shared = {'robot': options.robot, 'stop.policy': 'zero', 'state_timeout': 1.0, **scenario.shared}
     controller = {
         'terms': list(scenario.terms), 'auto_enable': True, 'publish_terms': True, 'use_sim_time': True,
         'guard': 'torque_guard', 'flight_recorder': '',

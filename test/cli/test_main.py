@@ -152,6 +152,8 @@ INVALID = (
     ),
     *([command, name] for name in ('', '/', '.', '/dev/null', '<robot') for command in ('info', 'derive')),
     ['sim', 'planar_2r', '--engine', 'pinocchio', '--ros-args', '--params-file', 'nosuch.yaml'],
+    ['sim', 'planar_2r', '--engine', 'pinocchio', '--ros-args', '--nosuch'],
+    ['payload', '--node', '/nö'],
     ['record', '--out', '/nowhere/bag'],
 )
 

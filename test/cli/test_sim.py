@@ -24,3 +24,34 @@ def test_arguments_become_parameters_of_the_node(monkeypatch):
 def test_an_unknown_engine_is_an_error_that_lists_the_others(capsys):
     assert main(['sim', 'krang', '--engine', 'bullet']) == 2
     assert 'mujoco' in capsys.readouterr().err
+
+
+@pytest.mark.parametrize('option', [[], ['--control']])
+@pytest.mark.parametrize('word', ['faults.lots:=0.1', 'simulator:faults.lots:=0.1'])
+def test_a_parameter_of_no_node_is_an_error_that_names_it(capsys, option, word):
+    pytest.importorskip('rclpy', reason='rclpy is not installed')
+    words = ['sim', 'planar_2r', '--engine', 'pinocchio', *option, '--ros-args', '-p', word]
+    assert main(words) == 2
+    assert "there is no parameter 'faults.lots'; did you mean 'faults.lost'?" in capsys.readouterr().err
+
+
+@pytest.mark.filterwarnings('ignore::DeprecationWarning')  # of libraries of rclpy
+@pytest.mark.parametrize(
+    ('text', 'words'),
+    [
+        (
+            '/**: {ros__parameters: {damping: 1.0, push.fram: tip}}',
+            "there is no parameter 'push.fram'; did you mean 'push.frame'?",
+        ),
+        ('a: [', "ROS arguments: Couldn't parse params file"),
+    ],
+)
+def test_an_error_in_a_parameter_file_is_one_line(capfd, tmp_path, text, words):
+    pytest.importorskip('rclpy', reason='rclpy is not installed')
+    file = tmp_path / 'file.yaml'
+    file.write_text(text)
+    with pytest.raises(SystemExit, match='2'):
+        main(['sim', 'planar_2r', '--engine', 'pinocchio', '--ros-args', '--params-file', str(file)])
+    line = capfd.readouterr().err
+    assert line.startswith(f'krang: {words}')
+    assert line.count('\n') == 1

@@ -111,7 +111,7 @@ def test_a_value_is_given_by_field_or_by_name_and_changes_no_other(name):
     ('key', 'word'),
     [
         ('bandwith', 'bandwith'),
-        ('gains.bandwith', "did you mean 'gains_bandwidth'"),
+        ('gains.bandwith', "did you mean 'gains.bandwidth'"),
         ('limits_stop_rate', 'limits_stop_rate'),
         ('payload.mass', 'payload.mass'),
         ('payload.<frame>.volume', 'payload'),

@@ -151,6 +151,38 @@ def test_a_blind_stop_decays_the_last_gravity_torque_over_the_blind_time():
     assert not sent[-1].any()
 
 
+def sinking(seconds=2.0):
+    """A loop whose arm is being lowered: it sinks steadily, carried mostly by damping."""
+    robot = robot_named('planar_2r')
+    loop = Harness(robot, plant=plant_of(robot)).start()
+    loop.step(enable=False)
+    loop.run(seconds)
+    assert np.abs(loop.v).max() > 0.1
+    return loop
+
+
+def test_a_joint_without_samples_keeps_its_damping():
+    """Its unchanged position does not mean that it stands still."""
+    loop = sinking()
+    for _ in range(90):  # shorter than state_timeout
+        part = {'names': ['joint_2'], 'position': loop.q[1:], 'velocity': loop.v[1:], 'effort': np.zeros(1)}
+        before = loop.outputs.torque
+        loop.step([loop.sample(**part)])
+        np.testing.assert_allclose(loop.outputs.torque, before, atol=0.1)
+    assert loop.outputs.mode is Mode.STOPPING
+
+
+def test_a_sinking_robot_is_carried_on_when_it_becomes_blind():
+    """Damping ends without states; what it carried of gravity must not end at once."""
+    loop = sinking()
+    loop.run(0.1 + 2 * PERIOD, samples=[])
+    assert loop.fault == 'state'
+    gravity = loop.robot.gravity_torque(loop.plant.q)
+    assert loop.outputs.torque[0] > 0.95 * gravity[0]
+    loop.run(0.5, samples=[])
+    assert not loop.outputs.torque.any()
+
+
 @pytest.mark.parametrize('policy', POLICIES)
 def test_returning_states_do_not_cancel_a_stop(policy):
     loop = Harness(stop_policy=policy).start()
@@ -289,6 +321,7 @@ def stop_state(v, effort=100.0, rate=1000.0):
         1000.0,
         *limits,
         robot.continuous,
+        0.0,
         dynamics,
     )
 
@@ -313,7 +346,7 @@ def test_torque_within_effort_is_the_nearest_one_by_a_quadratic_program(n):
         root = random.normal(size=(n, n))
         A = root @ root.T + 0.01 * np.eye(n)
         torque, effort = 10 * random.normal(size=n), random.uniform(0.1, 5, n)
-        state = StopState(torque, torque, torque, A, np.ones(n), 1000.0, effort, effort, None, None)
+        state = StopState(torque, torque, torque, A, np.ones(n), 1000.0, effort, effort, None, 0.0, None)
         L = np.linalg.inv(np.linalg.cholesky(A))
         truth = lsq_linear(L, L @ torque, (-effort, effort), method='bvls', tol=1e-14)
         assert np.allclose(state.within_effort(torque), truth.x, atol=1e-6 * effort.max())

@@ -193,7 +193,7 @@ class Identification:
             m0, m, dm = self.prior[i], self.theta[i], self.deviation[i]
             com = ' '.join(number(x, 3) for x in self.theta[i + 1 : i + 4] / m)
             rows.append([self.names[i][:-2], number(m0), number(m), number(dm, 2), com])
-        return table(['moved by', 'mass before [kg]', 'after', 'deviation', 'center of mass [m]'], rows)
+        return table(['moved by', 'mass before [kg]', 'after', 'deviation', 'centre of mass [m]'], rows)
 
     def as_json(self) -> dict[str, Any]:
         """Parameters, base parameters, noise and errors."""
@@ -267,7 +267,8 @@ def identify(
             for name, factor in {n: f for check in checks for n, f in check.factors.items()}.items()
             if 0 < factor < 1
         ]
-    found.used = f'{", ".join(map(str, paths))}, {part[1]:.0%}, {found.count} samples, {filtering.describe()}'
+    names = ', '.join(map(str, paths))
+    found.used = f'{names}, {part[1]:.0%}, {found.count} samples after thinning, {filtering.describe()}'
     calibrated = replace(reading, gains=found.gains.values)
     rest = [(path, (0.0, 1.0)) for path in held_out] or [(path, (share, 1.0)) for path in paths if share < 1]
     for path, span in rest:

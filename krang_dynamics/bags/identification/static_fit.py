@@ -61,7 +61,7 @@ class StaticIdentification:
             rows.append(
                 [self.robot.model.names[i + 1], number(old.mass), number(new.mass), number(deviation, 2), com]
             )
-        header = ['moved by', 'mass before [kg]', 'after', 'deviation', 'center of mass [m]']
+        header = ['moved by', 'mass before [kg]', 'after', 'deviation', 'centre of mass [m]']
         lines = [
             *table(header, rows),
             f'Total {self.before.total_mass:.4g} kg before, {self.robot.total_mass:.4g} kg after',

@@ -112,6 +112,7 @@ class Replayer:
         self._clock = max(0, self._labels[0].time - round(1e9 * AHEAD)) if self._labels else 0
         self._stepped_at = self._now  # [ns]
         self._states = deque(recorded.states)
+        self._unstamped: set[int] = set()  # keys of joint states without a stamp
         self._order = self._order_of_states() if self._labels else {}
         self._states_at = recorded.steps_of_states() if self._follows else {}
         self._labelled_states = {id(record) for group in self._states_at.values() for record in group}
@@ -238,12 +239,16 @@ class Replayer:
                 reader.read(data, 0.0)
             except InputError:
                 continue
-            order.setdefault(state_key(data, reader.stamp), index)
+            key = state_key(data, reader.stamp)
+            order.setdefault(key, index)
+            if reader.stamp == (0, 0):
+                self._unstamped.add(key)
         return order
 
     def _key(self, step: StepRecord) -> int:
         """The key of the joint state that a labelled step answers."""
-        return step.stamp if step.stamp in self._order else step.stamp - step.stamp % 1_000_000_000
+        without_time = step.stamp - step.stamp % 1_000_000_000
+        return without_time if without_time in self._unstamped else step.stamp
 
     def _read_trajectories(self) -> list[tuple[int, Any]]:
         topic = self._recorded.topic('joint_trajectory')

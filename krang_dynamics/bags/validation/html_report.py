@@ -16,7 +16,7 @@ from ..io.html_page import html_table, page, paragraph
 from .validation import Validation, cell
 
 STYLE = f"""
-td {{ text-align: right }} td:first-child {{ text-align: left }}
+td {{ text-align: right }} td:first-child, td:nth-child(2):last-child {{ text-align: left }}
 .chart {{ margin: 1em 0 }} .warning {{ color: {colours.BAD} }}
 """
 DIGITS = 5  # significant, of each number of a chart

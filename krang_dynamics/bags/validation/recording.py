@@ -22,6 +22,7 @@ from .outliers import replace_outliers
 WINDOW = 30_000  # samples in memory at once
 LARGEST = 1e6  # no joint has a larger position, speed or effort
 PEEK = 500  # messages that are read first, to find the joints
+FIRST = 5  # samples of each publisher whose stamps set the time of the start
 PARTS, PART = 8, 0.2  # and later: number of looks for effort, and length of each [s]
 
 Window = tuple[int, int]  # time of arrival, start <= t < stop [ns]
@@ -85,8 +86,9 @@ class Recording:
         if not states:
             raise BagError(f'{bag.path}: {self.topic} has no readable joint state')
         self._names = self._match([name for group in states for name in group.names])
-        self._origin = int(np.median(np.concatenate([_stamps(group) - group.arrival for group in states])))
-        self._origin += bag.start
+        # Of the first samples: simulated time may be faster or slower than the time of arrival.
+        offsets = np.concatenate([(_stamps(group) - group.arrival)[:FIRST] for group in states])
+        self._origin = int(np.median(offsets)) + bag.start
         duration = (peeked[-1][0] - peeked[0][0]) * 1e-9
         self.rate = (max(len(group) for group in states) - 1) / duration if duration > 0 else 0.0  # [Hz]
         self._motors = Motors(robot.config.joints, reading.unit)

@@ -6,39 +6,67 @@ import numpy as np
 
 from ...arrays import Array, Mask
 from ...robot.model import Robot
-from .statistics import FitFigures
 from .window_comparison import PlotSeries
 
 GOOD_R2, GOOD_SHARE = 0.9, 0.05  # a good model explains this variance, or misses this share of the torque
 SPEED, ACCELERATION = 0.02, 0.05  # below them a joint does not move enough to judge it [rad/s], [rad/s2]
 CLEAR = 0.4  # an explanation must explain this share of the squared residual
+# A disturbance: above this multiple of the median, with this share of the squares in this share of the time.
+LOUD, MOST, SHORT = 5.0, 0.8, 0.2
+SEPARATE, SETTLING, MANY = 0.5, 0.3, 5  # between two of them, and after one [s]; more are not disturbances
 STATES = 400  # at most so many states are used
 EXPLAINS = 0.7  # a hint is given if a load reduces the RMSE below this fraction
 CAUSES = (('a rotor', 'kg m2'), ('viscous friction', 'N m s/rad'), ('Coulomb friction', 'N m'))
 LIGHT = 0.1  # smaller loads are not reported [kg]
 
 
-def verdict(series: PlotSeries, joint: int, figures: FitFigures, has_load_hint: bool) -> str:
+def verdict(series: PlotSeries, joint: int, has_load_hint: bool) -> str:
     """One line: good, or what the residual of the whole model looks like."""
-    v, a = series.v[:, joint], series.a[:, joint]
-    residual = series.measured[:, joint] - series.predicted['friction'][:, joint]
-    largest = float(np.abs(series.measured[:, joint]).max())
-    if figures.r2 >= GOOD_R2 or figures.rmse <= GOOD_SHARE * largest:
+    v, a, measured = series.v[:, joint], series.a[:, joint], series.measured[:, joint]
+    residual = measured - series.predicted['friction'][:, joint]
+    least = GOOD_SHARE * float(np.abs(measured).max())
+    spans = [] if _motion_causes(v, a, residual)[1] >= CLEAR else _disturbances(series.t, residual, least)
+    apart = [(series.t < begin - SETTLING) | (series.t > end + SETTLING) for begin, end in spans]
+    rest = np.logical_and.reduce(apart) if spans else np.ones(len(v), bool)
+    text = _verdict(v[rest], a[rest], measured[rest], residual[rest], least, has_load_hint)
+    times = ', '.join(f'{begin:.1f} .. {end:.1f} s' for begin, end in spans)
+    return f'{text}; except {times}: a push or a contact?' if spans else text
+
+
+def _verdict(v: Array, a: Array, measured: Array, residual: Array, least: float, has_load_hint: bool) -> str:
+    rmse, spread = _rms(residual), float(measured.std())
+    explains = rmse**2 <= (1 - GOOD_R2) * spread**2
+    if rmse <= least or (explains and not has_load_hint):
         return 'good'
     if _rms(v) < SPEED and _rms(a) < ACCELERATION:
         return 'hardly moved: gravity and offsets alone can be judged'
-    shares = {
-        'friction unknown: the residual follows the velocity': _explained([v, np.sign(v)], residual),
-        'rotor missing: the residual follows the acceleration': _explained([a], residual),
-    }
-    best = max(shares, key=lambda text: shares[text])
-    if shares[best] >= CLEAR:
-        return best
+    cause, share = _motion_causes(v, a, residual)
+    if share >= CLEAR:
+        return cause
     if has_load_hint:
         return 'payload? the residual looks like a load'
     if _explained([np.ones_like(v)], residual) >= CLEAR:
         return 'offset: the residual is nearly constant'
     return 'unexplained: check masses, joint names and signs'
+
+
+def _motion_causes(v: Array, a: Array, residual: Array) -> tuple[str, float]:
+    """What a residual that follows the motion lacks, and the share of its square that this explains."""
+    shares = {
+        'friction unknown: the residual follows the velocity': _explained([v, np.sign(v)], residual),
+        'rotor missing: the residual follows the acceleration': _explained([a], residual),
+    }
+    return max(shares.items(), key=lambda item: item[1])
+
+
+def _disturbances(t: Array, residual: Array, least: float) -> list[tuple[float, float]]:
+    """The few short times (begin, end) [s] that have nearly all of the squared residual; none if not so."""
+    large = np.flatnonzero(np.abs(residual) > max(least, LOUD * float(np.median(np.abs(residual)))))
+    is_short = 0 < len(large) <= SHORT * len(t)
+    if not is_short or np.sum(residual[large] ** 2) < MOST * np.sum(residual**2):
+        return []
+    spans = np.split(large, np.flatnonzero(np.diff(t[large]) > SEPARATE) + 1)
+    return [(float(t[k[0]]), float(t[k[-1]])) for k in spans] if len(spans) <= MANY else []
 
 
 def load_hint(robot: Robot, q: Array, v: Array, residual: Array, joints: Mask) -> str | None:

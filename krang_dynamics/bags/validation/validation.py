@@ -33,7 +33,7 @@ class Validation:
     robot: str
     bag: str
     topic: str
-    duration: float  # [s]
+    duration: float  # compared, in the time of the stamps [s]
     filtering: str
     joints: dict[str, dict[str, FitFigures]]
     verdicts: dict[str, str]  # by joint, in words
@@ -145,15 +145,11 @@ def validate(
         total.add(result)
     if not total.levels['friction'].count:
         raise BagError(f'{path}: {total.check.count} samples are too few, or have too many gaps, to compare')
-    return _summary(recording, total, problems, filtering, share)
+    return _summary(recording, total, problems, filtering)
 
 
 def _summary(
-    recording: Recording,
-    total: WindowResult,
-    problems: list[str],
-    filtering: Filtering,
-    share: tuple[float, float],
+    recording: Recording, total: WindowResult, problems: list[str], filtering: Filtering
 ) -> Validation:
     robot, bag, names = recording.robot, recording.bag, recording.robot.joint_names
     # The torque of a passive joint is compared with zero; with rolling wheels it is undetermined.
@@ -182,10 +178,10 @@ def _summary(
         robot=robot.name,
         bag=str(bag.path),
         topic=recording.topic,
-        duration=bag.duration * (share[1] - share[0]),
+        duration=float(np.ptp(series.t)),
         filtering=filtering.describe(),
         joints={name: figures(total.levels, i) for name, i in joints.items()},
-        verdicts={name: verdict(series, i, full.figures(i), load is not None) for name, i in joints.items()},
+        verdicts={name: verdict(series, i, load is not None) for name, i in joints.items()},
         worst={name: total.worst[i] for name, i in joints.items()},
         check=[*(f'! {line}' for line in [*total.damage, *problems, *silent, *wrong]), *lines],
         hints=hints,

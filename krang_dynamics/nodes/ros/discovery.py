@@ -2,7 +2,18 @@
 
 from rclpy.node import Node
 
+from ...errors import InputError
 from ..recorder import CONTROLLERS
+
+
+def full_name(node: Node, name: str | None) -> str:
+    """The name of a controller with its namespace; empty if none is given."""
+    try:
+        return '' if name is None else node.resolve_topic_name(name)
+    except Exception:  # RCLError and similar ones, which are private
+        raise InputError(
+            f'--node {name}: a name of ROS has letters, digits, _ and /, such as /arm/torque_controller'
+        ) from None
 
 
 def find_controller(node: Node, name: str = '') -> tuple[str, str]:

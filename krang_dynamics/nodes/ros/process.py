@@ -31,7 +31,8 @@ def init(args: Sequence[str] | None = None) -> None:
         rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
     except Exception as error:  # RCLError and similar ones, which are private
         reason = str(error).removeprefix('failed to initialize rcl: ').partition(', at /')[0]
-        raise KrangError(f'ROS arguments: {reason}') from None
+        unknown = 'unknown: ' if type(error).__name__ == 'UnknownROSArgsError' else ''
+        raise KrangError(f'ROS arguments: {unknown}{" ".join(reason.split())}') from None
     finally:
         set_logger_level('rcl', LoggingSeverity.UNSET)
 

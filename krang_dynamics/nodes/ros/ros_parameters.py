@@ -11,8 +11,11 @@ from rclpy.exceptions import ParameterException
 from rclpy.node import Node
 from rclpy.parameter import Parameter as RosParameter
 
-from ...control.parameters import Parameter
+from ...control.guard import GuardSettings
+from ...control.parameters import Parameter, frame_of
+from ...control.settings import Settings
 from ...errors import InputError, KrangError, suggestion
+from ...simulation.simulator_settings import SimulatorSettings
 
 ROS_OWN = ('use_sim_time', 'start_type_description_service')
 FLIGHTS = str(Path(os.environ.get('ROS_HOME', '~/.ros')) / 'flights')
@@ -76,10 +79,8 @@ class RosParameters:
         return self._node.get_parameter(parameter.name).value
 
     def unknown(self) -> list[str]:
-        """A message for each given name that is not a parameter."""
-        known = [*self._known, *ROS_OWN]
-        unknown = [n for n in self.given if n not in known and not n.startswith('qos_overrides')]
-        return [f'there is no parameter {name!r}{suggestion(name, known)}' for name in unknown]
+        """A message for each given name that no node has; nodes share files and arguments."""
+        return unknown_parameters(name for name in self.given if name not in self._known)
 
     def show(self, in_force: Mapping[str, Any]) -> None:
         """Show the values in force of parameters that were not given; they still follow the robot's own."""
@@ -133,6 +134,18 @@ class RosParameters:
         if self.apply is not None:
             self.apply(values)
         self.values = values
+
+
+def unknown_parameters(given: Iterable[str]) -> list[str]:
+    """A message for each name that is a parameter of no node."""
+    tables = (Settings, GuardSettings, SimulatorSettings)
+    rows = [*NODE_PARAMETERS, *(row for table in tables for row in table.parameters().values())]
+    own, known = ('qos_overrides', *ROS_OWN), dict.fromkeys(row.name for row in rows)
+    return [
+        f'there is no parameter {name!r}{suggestion(name, list(known))}'
+        for name in given
+        if not name.startswith(own) and not any(name == row.name or frame_of(row, name) for row in rows)
+    ]
 
 
 def _descriptor(parameter: Parameter) -> ParameterDescriptor:

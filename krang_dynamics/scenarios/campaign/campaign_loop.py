@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ...arrays import Array
+from ...arrays import Array, is_finite
 from ...control.command_check import Command
 from ...control.controller import Outputs
 from ...control.guard import Guard, GuardInputs
@@ -88,6 +88,7 @@ class Loop:
         self._last = {'controller': -inf, 'guard': -inf, 'drivers': -inf}  # last delivery [s]
         self._dice = conditions.dice('network')
         self._is_gone = False  # the controller has handed over
+        self._has_jumped = False  # a sensor, in a state that was sent to the controller
         self._reference = self.body.start
         frozen = conditions.get('frozen_controller')
         is_killed = 'killed_controller' in conditions.values
@@ -143,9 +144,19 @@ class Loop:
             names, stamp = self.robot.joint_names, self.clock(t)
             fields = (names, measured.q, measured.v, measured.effort, stamp)
             for receiver, take in (('controller', self._to_controller), ('guard', self._to_guard)):
-                if not (self.conditions.get('loss') and self._dice.random() < self.conditions.get('loss')):
-                    self._send(self._way(t, receiver), t, take, fields)
+                if self.conditions.get('loss') and self._dice.random() < self.conditions.get('loss'):
+                    continue
+                arrival = self._way(t, receiver)
+                self._send(arrival, t, take, fields)
+                if receiver == 'controller' and self._jumps(t, measured.q):
+                    self._send(arrival, t, self._note_jump, None)
         self._watch(t)
+
+    def _jumps(self, t: float, q: Array) -> bool:
+        """Whether these are the first positions of a sensor that has shifted; later ones show no jump."""
+        is_shifted = self.conditions.get('jump') > JUMP and t >= self.body.begin and is_finite(q)
+        is_first, self._has_jumped = not self._has_jumped, self._has_jumped or is_shifted
+        return is_shifted and is_first
 
     def _send(self, at: float, t: float, action: Callable[[float, Any], None], value: Any) -> None:
         """Deliver a value now, if it is due, or later."""
@@ -238,8 +249,9 @@ class Loop:
     def _note_state(self, node: Node, t: float, sample: JointSamples) -> None:
         state = np.concatenate([sample.position, sample.velocity])
         self.monitor.state(node, t, self.clock(t), sample.stamp, state, sample.effort)
-        if self.conditions.get('jump') > JUMP and t >= self.body.begin and node is self.monitor.controller:
-            self.monitor.demand(t, 'P18: a sensor has jumped', node)
+
+    def _note_jump(self, t: float, _: None) -> None:
+        self.monitor.demand(t, 'P18: a sensor has jumped', self.monitor.controller)
 
     def _note_fault(self, t: float, fault: Fault) -> None:
         if self.fault is None:

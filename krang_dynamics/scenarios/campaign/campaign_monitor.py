@@ -90,6 +90,7 @@ class Node:
     is_driving: bool = False  # the terms reach the motors; a guard: it relays
     command: Array | None = None  # the last one
     sent: float = -inf  # when [s]
+    is_silent: bool = True  # it has made a step without a command since then
     stamp: float = -inf  # of the newest valid state [s]
     arrival: float = -inf  # of the same [s]
     effort: Array | None = None  # measured with it [N m]
@@ -164,6 +165,7 @@ class Monitor:
             self.fail(now, f'P5: the {node.name} drives before enable')
         node.is_driving = is_driving
         if command is None:
+            node.is_silent = True
             return
         if not is_finite(command):
             self.fail(now, f'P1: the {node.name} sends numbers that are not finite')
@@ -173,14 +175,14 @@ class Monitor:
             self._check_rate(node, now, command)
         if not self.is_enabled:
             self.fail(now, f'P5: the {node.name} sends before enable')
-        node.command, node.sent = command, now
+        node.command, node.sent, node.is_silent = command, now, False
 
     def _check_rate(self, node: Node, now: float, command: Array) -> None:
         """P3. A voltage also contains the back-EMF, so its rate is no measure of the torque's."""
         bounds = self.bounds
         if bounds.in_volts:
             return
-        is_first = now - node.sent > 1.0
+        is_first = node.is_silent and now - node.sent > 1.0
         before = self._measured(node) if is_first else node.command
         if before is None:
             return

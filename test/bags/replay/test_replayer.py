@@ -399,6 +399,18 @@ def test_a_gap_of_the_recording_is_named_with_its_time(tmp_path):
     assert 'not in the recording; it has a gap of 0.150 s' in result.text()
 
 
+def test_a_joint_state_that_the_recorder_missed_is_counted_and_the_replay_continues(tmp_path):
+    flight = Flight(ramp_time=0.1).run(1e-9 * PERIOD).enable()
+    flight.time += PERIOD - 1_000_000  # so that one state is at a whole second
+    flight.run(1.5)
+    missed = START + 1_250_000_000
+    flight.messages = [m for m in flight.messages if m[1] != '/joint_states' or m[0] != missed]
+    result = replay(Bag(flight.write(tmp_path / 'bag')), flight.robot)
+    assert result.faults == []
+    assert result.comparison.largest < 0.05  # [N m], of the command without its state
+    assert result.notes == ['1 joint states that the controller answered are not recorded']
+
+
 def test_a_trajectory_that_the_recorder_missed_is_named_and_no_other_takes_its_place(tmp_path):
     flight = Flight(ramp_time=0.1, terms=('gravity', 'computed_torque')).run(0.2).enable().run(0.3)
     flight.follow((0.5, flight.q + 0.1)).run(1.5).follow((0.5, flight.q - 0.1)).run(0.3)

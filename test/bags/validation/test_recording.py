@@ -9,6 +9,7 @@ from krang_dynamics.bags.io.joint_state_codec import TYPE, encode
 from krang_dynamics.bags.io.reader import Bag
 from krang_dynamics.bags.io.writer import BagWriter
 from krang_dynamics.bags.validation.recording import Reading, Recording
+from krang_dynamics.bags.validation.validation import validate
 from krang_dynamics.errors import ConfigError, KrangError
 
 pytest.importorskip('rosbags', reason='rosbags is not installed')
@@ -74,6 +75,14 @@ def test_a_stamp_of_zero_means_the_time_of_arrival(robot, tmp_path):
     tau = torques(robot, q, v, a)
     path = record(tmp_path / 'bag', robot.joint_names, t, q, v, tau, stamps=np.zeros(len(t), int))
     np.testing.assert_allclose(all_samples(path, robot).t, t, atol=1e-9)
+
+
+def test_simulated_time_starts_with_the_recording_and_runs_at_its_own_pace(robot, tmp_path):
+    t, q, v, a = motion(robot, 2.0)
+    stamps = np.round(1e9 * (1 + t)).astype(np.int64)  # 1 s is the simulator's start
+    path = record(tmp_path / 'bag', robot.joint_names, t / 3, q, v, torques(robot, q, v, a), stamps=stamps)
+    np.testing.assert_allclose(all_samples(path, robot).t, t, atol=0.01)
+    assert validate(path, robot).duration == pytest.approx(2.0, abs=0.05)
 
 
 def test_locked_joints_have_the_given_position(robot, tmp_path):

@@ -6,6 +6,7 @@ from bags.bagging import START, motion, record, torques
 
 import krang_dynamics as kd
 from krang_dynamics.bags.validation.recording import Reading
+from krang_dynamics.bags.validation.recording_check import _unchanged
 from krang_dynamics.bags.validation.validation import validate
 
 pytest.importorskip('rosbags', reason='rosbags is not installed')
@@ -81,3 +82,10 @@ def test_an_inverted_sign_is_reported(robot, moved, tmp_path):
     _, rest = checked(tmp_path, robot, t, q, v, tau * [1, -1])
     assert 'joint_2: effort is -1 times the predicted torque: its sign is inverted' in rest
     assert 'joint_1' not in rest
+
+
+@pytest.mark.parametrize('start', [119, 140, 147])
+def test_a_recording_may_end_on_the_grid_of_the_search_for_frozen_effort(start):
+    t = np.arange(start, start + 301) / 100
+    effort = np.column_stack([np.sin(t), np.where(t < t[100], 1.0, t)])
+    assert _unchanged(t, effort).sum(axis=0).tolist() == [0, 100]

@@ -11,7 +11,7 @@ import krang_dynamics as kd
 from krang_dynamics.control.parameters import Parameter, for_frames
 from krang_dynamics.control.settings import Settings
 from krang_dynamics.errors import InputError, KrangError
-from krang_dynamics.nodes.ros.ros_parameters import NODE_PARAMETERS, RosParameters
+from krang_dynamics.nodes.ros.ros_parameters import NODE_PARAMETERS, RosParameters, unknown_parameters
 
 ROWS = tuple(Settings.parameters().values())
 ALL = (*(row for row in ROWS if '<' not in row.name), *NODE_PARAMETERS)
@@ -133,6 +133,13 @@ def test_unknown_names_are_told_with_the_closest_that_exists(make):
     assert "did you mean 'gains.bandwidth'?" in sentences['gains.bandwith']
 
 
+def test_parameters_of_the_other_nodes_may_be_in_a_shared_file():
+    names = ('ramp_time', 'push.frame', 'payload.tip.mass', 'controller', 'guard', 'use_sim_time')
+    assert unknown_parameters(names) == []
+    (sentence,) = unknown_parameters(['payload.tip.mas'])
+    assert "did you mean 'payload.<frame>.mass'?" in sentence
+
+
 def test_parameters_of_the_middleware_are_not_strangers(make):
     given = {'qos_overrides./clock.subscription.depth': 1, 'start_type_description_service': True}
     _, parameters = make(given)
@@ -145,7 +152,7 @@ def test_parameters_of_the_middleware_are_not_strangers(make):
 def test_parameters_of_frames_are_declared_once_the_robot_is_known(make, planar):
     given = {'wrench.tip.max_force': 30, 'payload.link_1.mass': 0.5}
     node, parameters = make(given)
-    assert parameters.unknown()
+    assert not parameters.values.keys() & given.keys()
     for _ in range(2):  # configure may come again
         parameters.declare(for_frames(ROWS, planar, parameters.given))
     assert parameters.unknown() == []

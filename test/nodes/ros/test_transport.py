@@ -14,6 +14,18 @@ from krang_dynamics.robot.library import share
 
 FOLDER = share() / 'config' / 'fastdds'
 START = "import rclpy; rclpy.init(); rclpy.create_node('a'); print(open('/proc/self/maps').read())"
+BUFFERS = """
+import os, socket, rclpy
+from krang_dynamics.nodes.ros.process import init
+init()
+node = rclpy.create_node('a')
+for number in map(int, os.listdir('/proc/self/fd')):
+    try:
+        with socket.socket(fileno=os.dup(number)) as port:
+            print(port.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF))
+    except OSError:
+        pass  # it is no socket
+"""
 
 
 def changed(middleware='rmw_fastrtps_cpp', **environment):
@@ -74,6 +86,17 @@ def test_fast_dds_reads_the_profile(profile):
     assert maps.stderr == ''  # where Fast DDS reports what it cannot read
     assert 'libfastrtps' in maps.stdout
     assert '/dev/shm/fastrtps' not in maps.stdout
+
+
+@pytest.mark.processes
+def test_the_buffer_holds_what_arrives_while_a_recorder_is_not_scheduled():
+    environment = {**os.environ, 'ROS_AUTOMATIC_DISCOVERY_RANGE': 'LOCALHOST'}
+    words = [sys.executable, '-c', BUFFERS]
+    sizes = subprocess.run(words, env=environment, capture_output=True, text=True, check=True).stdout.split()
+    most = int(Path('/proc/sys/net/core/rmem_max').read_text())
+    assert max(map(int, sizes)) >= min(most, 4 * 2**20)
+    profiles = [ET.parse(profile) for profile in FOLDER.glob('*.xml')]
+    assert {profile.findtext('.//{*}receiveBufferSize') for profile in profiles} == {str(4 * 2**20)}
 
 
 @pytest.mark.processes

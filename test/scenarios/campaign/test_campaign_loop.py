@@ -31,6 +31,11 @@ def test_a_run_ends_with_its_outcome(vary, outcome, reason):
     assert (result.outcome, result.reason) == (outcome, reason)
 
 
+def test_a_sensor_without_values_shows_no_jump():
+    result = run(seed=4, dead_sensor=1.0, jump=0.5)
+    assert (result.outcome, result.reason) == (BEYOND, 'no states')
+
+
 def test_a_run_can_be_repeated_bit_by_bit():
     traces = Trace(), Trace()
     results = [run(seed=3, trace=trace, jitter=0.004, loss=0.2, torque_noise=0.02) for trace in traces]

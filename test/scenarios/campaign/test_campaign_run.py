@@ -27,13 +27,15 @@ def short_plan(robot):
     return replace(load_plan(robot), duration=3.0)
 
 
-def test_the_table_does_not_depend_on_the_workers(monkeypatch):
+def test_the_table_does_not_depend_on_the_workers(monkeypatch, capsys):
     monkeypatch.setattr(campaign_run, 'BATCH', 2)
     robot = robot_named('planar_2r')
     plan = short_plan(robot)
     expected = [repr(run_once(robot, plan, seed)) for seed in SEEDS]
     for workers in (1, 2):
         assert [repr(result) for result in run_campaign(robot, plan, SEEDS, workers)] == expected
+    lines = capsys.readouterr().err.splitlines()
+    assert [line for line in lines if 'start' in line] == ['starting 1 process', 'starting 2 processes']
 
 
 @pytest.mark.long
