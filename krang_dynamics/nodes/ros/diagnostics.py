@@ -99,8 +99,8 @@ class Statistics:
         usual, step = self._usual_rate or rate, self.step_time
         checks = (
             (abs(rate - usual), RATE_ERROR, f'state rate {rate:.0f} Hz instead of {usual:.0f} Hz'),
-            (step.mean, STEP_TIME, f'step time {step.mean:.0f} us on average'),
-            (step.deviation, STEP_TIME_DEVIATION, f'step time deviates by {step.deviation:.0f} us'),
+            (step.mean, STEP_TIME, f'mean step time {step.mean:.0f} us'),
+            (step.deviation, STEP_TIME_DEVIATION, f'deviation of the step time {step.deviation:.0f} us'),
         )
         for level, index in ((ERROR, 1), (WARN, 0)):
             for value, thresholds, what in checks:
