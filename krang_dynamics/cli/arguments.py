@@ -3,6 +3,7 @@
 import argparse
 import sys
 from collections.abc import Iterable
+from math import isfinite, nan
 from typing import TYPE_CHECKING
 
 from ..errors import KrangError
@@ -137,5 +138,7 @@ def locked_joints(entries: Iterable[str]) -> dict[str, float]:
         try:
             locked[name] = float(value)
         except ValueError:
-            raise KrangError(f'--lock {entry!r}: write JOINT=VALUE, in rad or m') from None
+            locked[name] = nan
+        if not isfinite(locked[name]):
+            raise KrangError(f'--lock {entry!r}: write JOINT=VALUE, in rad or m')
     return locked

@@ -45,11 +45,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     from ..bags.identification.excitation import Design, excite, friction_passes
-    from ..bags.io.files import refuse_existing, write
+    from ..bags.io.files import refuse_existing, require_suffix, write
     from ..bags.io.motion_file import motion_text
 
-    if options.out and Path(options.out).suffix not in ('.csv', '.yaml', '.yml'):
-        raise KrangError(f'{options.out}: the name must end in .csv or .yaml')
+    require_suffix(options.out, '.csv', '.yaml', '.yml')
     design = Design(options.duration, options.rate, options.frequency, options.harmonics, options.tries)
     robot, locked = load_robot(options.robot), locked_joints(options.lock)
     if options.friction and options.motions != 1:

@@ -5,6 +5,7 @@ import json
 from pathlib import Path
 
 from ..errors import KrangError
+from ..robot.library import ROBOT_FILES
 from ..robot.model import Robot
 from .arguments import add_recording, payload, reading, recorded_robot
 from .libraries import require_libraries
@@ -68,9 +69,11 @@ def run(options: argparse.Namespace) -> int:
     require_libraries('rosbags')
     from ..bags.identification.identification import identify
     from ..bags.identification.regressor import Unknowns
-    from ..bags.io.files import refuse_existing, write
+    from ..bags.io.files import refuse_existing, require_suffix, write
     from ..bags.validation.filtering import Filtering
 
+    require_suffix(options.out, *ROBOT_FILES)
+    require_suffix(options.urdf, '.urdf')
     refuse_existing((options.out, options.urdf, options.html, options.json), options.force)
     loads = [payload(entry) for entry in options.payload] if options.loaded else []
     if options.loaded:

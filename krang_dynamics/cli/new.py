@@ -9,9 +9,9 @@ from typing import Any
 
 import yaml
 
-from ..bags.io.files import refuse_existing, write
+from ..bags.io.files import refuse_existing, require_suffix, write
 from ..errors import InputError
-from ..robot.library import default_entries
+from ..robot.library import ROBOT_FILES, default_entries
 from ..robot.urdf import Urdf
 from .arguments import FORCE
 
@@ -57,6 +57,7 @@ def run(options: argparse.Namespace) -> int:
         raise InputError(f'{path} is not a file; give the path of a URDF')
     urdf = Urdf.from_file(path)
     file = options.output or f'{path.stem}.yaml'
+    require_suffix(file, *ROBOT_FILES)
     refuse_existing([file], options.force)
     write(file, robot_file(urdf, file))
     print(f'next: krang info {quote(file)}')

@@ -63,6 +63,9 @@ def _check_parameters(ros_args: Sequence[str]) -> None:
     from ..nodes.ros.ros_parameters import unknown_parameters
 
     words = [word for option, word in pairwise(ros_args) if option in ('-p', '--param')]
+    for word in words:
+        if ':=' not in word:
+            raise KrangError(f'-p {word}: write NAME:=VALUE')
     for problem in unknown_parameters(word.partition(':=')[0].rpartition(':')[2] for word in words):
         raise KrangError(problem)
 

@@ -1,7 +1,6 @@
 """`krang teach`: record a motion or poses while a person guides the robot."""
 
 import argparse
-from pathlib import Path
 from time import monotonic
 from typing import Any
 
@@ -27,13 +26,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     require_ros()
-    from ..bags.io.files import refuse_existing, write
+    from ..bags.io.files import refuse_existing, require_suffix, write
     from ..bags.io.motion_file import motion_text
     from ..bags.io.taught_motion import taught_motion, taught_poses
     from ..nodes.controller_client import connected
 
-    if Path(options.file).suffix != '.csv':
-        raise KrangError(f'{options.file}: the name must end in .csv')
+    require_suffix(options.file, '.csv')
     refuse_existing((options.file,), options.force)
     with connected(options.node, options.ros_args) as controller:
         if options.poses:

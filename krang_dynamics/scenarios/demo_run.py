@@ -9,7 +9,7 @@ from math import inf
 from pathlib import Path
 from time import monotonic
 
-from ..bags.io.files import make_way, refuse_bag, refuse_existing
+from ..bags.io.files import make_way, refuse_bag, refuse_existing, require_suffix
 from ..errors import InputError, KrangError
 from ..robot.library import load_robot
 from ..robot.model import Robot
@@ -65,8 +65,7 @@ def run_demo(options: DemoOptions) -> int:
 def _check_files(options: DemoOptions) -> None:
     """Refuse files that cannot be written before the work begins."""
     for path, kinds in ((options.picture, PICTURES), (options.animation, ('.gif',))):
-        if path is not None and Path(path).suffix not in kinds:
-            raise InputError(f'{path}: the name must end in {" or ".join(kinds)}')
+        require_suffix(path, *kinds)
     refuse_existing((options.picture, options.animation), options.force)
     if options.bag is not None:
         refuse_bag(options.bag, options.force)

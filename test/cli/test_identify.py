@@ -65,6 +65,9 @@ def test_a_model_that_is_worse_on_held_out_data_is_not_written(tmp_path, capsys)
     'arguments',
     [
         ['{bag}', '--robot', 'planar_2r', '--remove-subtree', 'tip', '--out', 'x.yaml'],
+        ['{bag}', '--robot', 'planar_2r', '--out', 'x.txt'],
+        ['{bag}', '--robot', 'planar_2r', '--out', 'x.yaml', '--urdf', 'x.yaml'],
+        ['{bag}', '--robot', 'planar_2r', '--lock', 'joint_1=inf'],
         ['{bag}', 'nowhere', '--robot', 'planar_2r'],
         ['{bag}', '--robot', 'planar_2r', '--held-out', 'nowhere'],
         ['{bag}', '--robot', 'planar_2r', '--payload', 'tip'],

@@ -153,6 +153,7 @@ INVALID = (
     *([command, name] for name in ('', '/', '.', '/dev/null', '<robot') for command in ('info', 'derive')),
     ['sim', 'planar_2r', '--engine', 'pinocchio', '--ros-args', '--params-file', 'nosuch.yaml'],
     ['sim', 'planar_2r', '--engine', 'pinocchio', '--ros-args', '--nosuch'],
+    ['sim', 'planar_2r', '--engine', 'pinocchio', '--control', '--ros-args', '-p', 'damping'],
     ['payload', '--node', '/nö'],
     ['record', '--out', '/nowhere/bag'],
 )
@@ -165,6 +166,7 @@ def status_of(arguments):
         return ended.code
 
 
+@pytest.mark.filterwarnings('ignore::DeprecationWarning')  # of libraries of rclpy
 @pytest.mark.parametrize('arguments', INVALID, ids=' '.join)
 def test_invalid_numbers_and_files_are_one_line_and_status_two(arguments, tmp_path, monkeypatch, capfd):
     monkeypatch.chdir(tmp_path)

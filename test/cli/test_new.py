@@ -65,6 +65,7 @@ def test_it_overwrites_only_by_force_and_refuses_what_is_not_a_file(here, capsys
     assert main(['new', name, '--output', 'mine.yaml']) == 0
     assert main(['new', name, '--output', 'mine.yaml']) == 2
     assert main(['new', name, '--output', 'mine.yaml', '--force']) == 0
+    assert main(['new', name, '--output', 'mine.txt']) == 2
     capsys.readouterr()
     assert main(['new', 'nowhere.urdf']) == 2
     assert capsys.readouterr().err == 'krang: nowhere.urdf is not a file; give the path of a URDF\n'

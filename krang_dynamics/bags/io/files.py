@@ -21,6 +21,12 @@ def refuse_existing(paths: Iterable[str | None], force: bool) -> None:
             raise KrangError(f'{path}: cannot be written: it is a folder, or its folder does not exist')
 
 
+def require_suffix(path: str | None, *suffixes: str) -> None:
+    """Raise KrangError if the name of a file to write, if any, ends otherwise."""
+    if path is not None and Path(path).suffix not in suffixes:
+        raise KrangError(f'{path}: the name must end in {" or ".join(suffixes)}')
+
+
 def refuse_bag(path: str | Path, force: bool) -> None:
     """Raise KrangError unless a bag can be written to `path`; `force` allows to replace an old bag."""
     folder = Path(path)
