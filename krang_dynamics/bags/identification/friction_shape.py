@@ -14,7 +14,7 @@ STRIBECK = 5.0  # Stribeck speed [widths]
 EXTRA = ('coulomb', 'stribeck', 'load')  # columns at all WIDTHS, in this order
 # Least relative decrease of the error, and of the sum of squared errors [variances of the noise], that
 # justify another width, and a further parameter; times DESCRIBED against a shape that is described.
-GAIN, EVIDENCE = (0.005, 0.03), (2.0, 25.0)
+GAIN, EVIDENCE = (0.01, 0.03), (20.0, 40.0)
 DESCRIBED = 4.0
 
 

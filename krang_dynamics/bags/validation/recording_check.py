@@ -149,7 +149,8 @@ def _unchanged(t: Array, effort: Array) -> Mask:
     if not len(t):
         return found
     # Such a run contains two neighbours of a grid that is finer than FROZEN.
-    grid = effort[np.searchsorted(t, np.arange(t[0], t[-1], FROZEN / 3))]
+    times = np.arange(t[0], t[-1], FROZEN / 3)  # the last one may be beyond t[-1], by rounding
+    grid = effort[np.minimum(np.searchsorted(t, times), len(t) - 1)]
     for j in np.flatnonzero((grid[1:] == grid[:-1]).any(axis=0)):
         edges = np.concatenate([[0], np.flatnonzero(np.diff(effort[:, j])) + 1, [len(t)]])
         long = t[edges[1:] - 1] - t[edges[:-1]] >= FROZEN

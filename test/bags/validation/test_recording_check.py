@@ -6,6 +6,7 @@ from bags.bagging import START, motion, record, torques
 
 import krang_dynamics as kd
 from krang_dynamics.bags.validation.recording import Reading
+from krang_dynamics.bags.validation.recording_check import _unchanged
 from krang_dynamics.bags.validation.validation import validate
 
 pytest.importorskip('rosbags', reason='rosbags is not installed')
@@ -81,3 +82,12 @@ def test_an_inverted_sign_is_reported(robot, moved, tmp_path):
     _, rest = checked(tmp_path, robot, t, q, v, tau * [1, -1])
     assert 'joint_2: effort is -1 times the predicted torque: its sign is inverted' in rest
     assert 'joint_1' not in rest
+
+
+def test_an_effort_that_does_not_change_is_found_in_recordings_of_any_length():
+    """With 301 samples from 1.23 s, rounding puts the last time of the grid after the last sample."""
+    t = 1.23 + 0.01 * np.arange(301)
+    effort = np.column_stack([t, np.minimum(t, 3.0)])
+    found = _unchanged(t, effort)
+    assert not found[:, 0].any()
+    np.testing.assert_array_equal(found[:, 1], effort[:, 1] == effort[-1, 1])
