@@ -46,10 +46,12 @@ def fit_consistent(
     bodies: int,
     positive: Mask,
     bounds: ParameterBounds | None = None,
+    uncertain: Array | None = None,
 ) -> tuple[Array, Array]:
     """theta that minimises |R theta - z|^2 + |(theta - prior) / spread|^2, and its standard deviations.
 
     The first 10 * bodies entries are Pinocchio's dynamic parameters of each body; `positive` ones stay >= 0.
+    The deviations are those of `uncertain` in place of R, if it is given.
     """
     bounds = bounds or ParameterBounds.none(len(prior))
     blocks = [slice(10 * i, 10 * i + 10) for i in range(bodies)]
@@ -97,7 +99,13 @@ def fit_consistent(
         by_theta = rows(x)[1]
         return np.vstack([by_theta @ slope_of(x, theta_of(x)), shrinkage])
 
-    x = start
+    # Friction and rotors that suit the described bodies: from far away the solver ends short of the minimum.
+    x, others = start.copy(), slice(10 * bodies, None)
+    left = target - design[:, : 10 * bodies] @ theta_of(start)[: 10 * bodies]
+    fitted = spread[others] * np.linalg.lstsq(design[:, others] * spread[others], left, rcond=None)[0]
+    least = np.where(logarithmic, np.exp(start * logarithmic), np.where(positive, 0.0, -np.inf))[others]
+    fitted = np.maximum(fitted, least)
+    x[others] = np.where(logarithmic[others], np.log(np.abs(fitted) + 1e-300), fitted / spread[others])
     for _ in range(ROUNDS):
         # A step that is too long gives infinite values, and the solver rejects it.
         with np.errstate(over='ignore', invalid='ignore'):
@@ -110,7 +118,8 @@ def fit_consistent(
         if not below.any() and not released.any():
             break
         held = (held | below) & ~released
-    return theta, _deviations(design, spread, logarithmic, theta, bounds)
+    known = np.vstack([R if uncertain is None else uncertain, np.diag(weight), bounds.P])
+    return theta, _deviations(known, spread, logarithmic, theta, bounds)
 
 
 def _deviations(

@@ -8,12 +8,14 @@ from ...arrays import Array, Integers
 from .least_squares import TriangularFactor
 from .regressor import Regressor, Unknowns
 
-WIDTHS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)  # of the smooth sign [rad/s]
+# Of the smooth sign [rad/s]. Steps of 1.4: a width that is wrong by more is taken for inertia and load.
+WIDTHS = (0.005, 0.007, 0.01, 0.014, 0.02, 0.03, 0.04, 0.05, 0.07, 0.1, 0.14, 0.2, 0.3, 0.5, 1.0)
 STRIBECK = 5.0  # Stribeck speed [widths]
 EXTRA = ('coulomb', 'stribeck', 'load')  # columns at all WIDTHS, in this order
 # Least relative decrease of the error, and of the sum of squared errors [variances of the noise], that
-# justify another width, and a further parameter.
-GAIN, EVIDENCE = (0.01, 0.03), (20.0, 100.0)
+# justify another width, and a further parameter; times DESCRIBED against a shape that is described.
+GAIN, EVIDENCE = (0.01, 0.03), (20.0, 40.0)
+DESCRIBED = 4.0
 
 
 def shape_columns(regressor: Regressor, j: int, v: Array, load: Array) -> Array:
@@ -69,13 +71,15 @@ def choose_shape(
         return _held_out_error(parts, noises, chosen, means, spreads, len(more))
 
     count = parts[0].count + parts[1].count
+    factor = DESCRIBED if prior[dry] > 0 else 1.0
     candidates: tuple[tuple[str, ...], ...] = ((), ('stribeck',), ('load',), ('stribeck', 'load'))
     best, chosen, extra = error(-1), -1, candidates[0]
     for candidate in candidates:
         errors = [error(i, candidate) for i in range(len(WIDTHS))]
         least = max(min(errors), 1e-12)
         more = int(bool(candidate))
-        if least < (1 - GAIN[more]) * best and count * (best**2 / least**2 - 1) > EVIDENCE[more]:
+        evidence = count * (best**2 / least**2 - 1)
+        if least < (1 - factor * GAIN[more]) * best and evidence > factor * EVIDENCE[more]:
             best, chosen, extra = least, int(np.argmin(errors)), candidate
     if chosen < 0:
         return unknowns

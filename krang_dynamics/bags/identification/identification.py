@@ -450,16 +450,25 @@ def solve(
     ]
     joint, row = without_nuisance(with_delay, noises * np.sqrt(equations.correlation()))
     R, z = joint.R[:, :-1], joint.R[:, -1]
+    # Errors that repeat and widths that are not known enlarge the deviations; they do not move the values.
+    repetition = equations.repetition()
+    scales = noise_levels(regressor, factors, driven, repetition)[1] * np.sqrt(repetition)
+    with_width = [
+        f.columns(np.append(own + 2, (1, 0)), count + 2, last).without_first(scale)
+        for f, own, scale in zip(equations.factors, active, scales, strict=True)
+    ]
+    uncertain = without_nuisance(with_width, scales)[0].R[:, :-1]
     bounds = body_bounds(regressor, total_mass)
     theta, deviation = fit_consistent(
-        R, z, regressor.prior, regressor.spread, len(regressor.bodies), regressor.positive, bounds
+        R, z, regressor.prior, regressor.spread, len(regressor.bodies), regressor.positive, bounds, uncertain
     )
     exciting = regressor.matrix(random_motion(regressor.robot, max(60, count), locked))
     preferred = np.arange(count) >= regressor.inertial
     base = base_parameters(exciting[:, regressor.rows].reshape(-1, count), preferred)
     scale = max(abs(float(row[0])), 1e-12)
     shift = float(row[-1] - row[1:-1] @ theta) / float(row[0]) if abs(row[0]) > 1e-9 else 0.0
-    return Solution(theta, deviation, base, fit_base(R, z, base), noises, (shift, 1 / scale))
+    base_fit = replace(fit_base(R, z, base), deviation=fit_base(uncertain, z, base).deviation)
+    return Solution(theta, deviation, base, base_fit, noises, (shift, 1 / scale))
 
 
 def _as_robot(

@@ -35,6 +35,11 @@ class TriangularFactor:
         R[:, -1] = self.R[:, self.R.shape[1] - len(outputs) :] @ outputs
         return TriangularFactor(_triangle(R), self.count)
 
+    def without_first(self, weight: float) -> 'TriangularFactor':
+        """The factor for the best first parameter, whose prior is the equation weight * parameter = 0."""
+        prior = weight * np.eye(1, self.R.shape[1])
+        return TriangularFactor(_triangle(np.vstack([self.R, prior]))[1:, 1:], self.count)
+
     def scaled(self, gain: float) -> 'TriangularFactor':
         """The factor with y multiplied by `gain`."""
         R = self.R.copy()

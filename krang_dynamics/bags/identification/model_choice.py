@@ -22,6 +22,7 @@ ENERGY = 0.99  # share of the energy of the acceleration below the bandwidth
 FACTOR = 4.0  # cutoff [bandwidths]
 SLOWEST, FASTEST = 1.0, 10.0  # cutoff [Hz]
 RATE = 0.2  # largest cutoff [sample rates]
+ROUNDS = 3  # of the choice of shapes: friction that is missing at one joint spoils the links of others
 SHORT = 30.0  # least cutoff [1 / duration]: a slower filter needs too much of the recording to settle
 
 
@@ -60,7 +61,7 @@ def survey_all(source: Source, unknowns: Unknowns, items: list[Item]) -> Survey:
 
 def choose_model(regressor: Regressor, surveyed: Survey) -> tuple[Regressor, float]:
     """The regressor with the best shape of friction, and the delay of the effort [s]."""
-    active, unknowns = regressor.active, regressor.unknowns
+    active = regressor.active
     plain = [
         TriangularFactor(np.delete(f.R, slice(len(own), f.R.shape[1] - len(DELAYS)), axis=1), f.count)
         for f, own in zip(map(_total, surveyed), active, strict=True)
@@ -71,12 +72,18 @@ def choose_model(regressor: Regressor, surveyed: Survey) -> tuple[Regressor, flo
         _at(f, delay).columns(own, len(regressor.names), np.array([1.0]))
         for f, own in zip(plain, active, strict=True)
     ]
-    theta, _ = noise_levels(regressor, wide, regressor.measured[regressor.rows])
-    for j, own, (first, second) in zip(np.flatnonzero(regressor.rows), active, surveyed, strict=True):
-        parts = (_at(first, delay), _at(second, delay))
-        unknowns = choose_shape(regressor, unknowns, int(j), own, parts, theta)
-    robot, moving = regressor.robot, regressor.moving
-    return Regressor(robot, unknowns, moving, regressor.measured, regressor.rows), delay
+    chosen, driven = regressor, regressor.measured[regressor.rows]
+    for _ in range(ROUNDS):
+        theta, _ = noise_levels(chosen, wide, driven)
+        unknowns = regressor.unknowns
+        for j, own, (first, second) in zip(np.flatnonzero(regressor.rows), active, surveyed, strict=True):
+            parts = (_at(first, delay), _at(second, delay))
+            unknowns = choose_shape(regressor, unknowns, int(j), own, parts, theta)
+        if unknowns == chosen.unknowns:
+            break
+        chosen = Regressor(regressor.robot, unknowns, regressor.moving, regressor.measured, regressor.rows)
+        wide = chosen_factors(regressor, chosen, surveyed, delay)
+    return chosen, delay
 
 
 def _total(parts: tuple[TriangularFactor, TriangularFactor]) -> TriangularFactor:

@@ -12,20 +12,23 @@ LEAST_NOISE, LEAST_PASSIVE = 1e-4, 1e-3  # of a row [typical torques]; of one wi
 SMALLEST = 1e-9  # [N m]
 
 
-def noise_levels(regressor: Regressor, factors: list[TriangularFactor], driven: Mask) -> tuple[Array, Array]:
-    """A first theta, and the standard deviation of each row [N m].
+def noise_levels(
+    regressor: Regressor, factors: list[TriangularFactor], driven: Mask, correlation: Array | None = None
+) -> tuple[Array, Array]:
+    """A first theta, and the standard deviation of each row [N m]; `correlation`: samples that count as one.
 
     The noise of a row is the RMSE of theta on it, so both are found by iteration. A driven row starts with,
     and never falls below, the noise of its own best fit. A passive row is Y theta = 0, which theta = 0 fits
     perfectly, so it starts with the RMSE of the prior. No noise falls below a share of the torque.
     """
     prior, spread = regressor.prior, regressor.spread
+    correlation = np.full(len(factors), CORRELATED) if correlation is None else correlation
     least = np.array(
         [
-            max(factor.noise(CORRELATED), _floor(factor, prior, LEAST_NOISE))
+            max(factor.noise(together), _floor(factor, prior, LEAST_NOISE))
             if own
             else _floor(factor, prior, LEAST_PASSIVE)
-            for factor, own in zip(factors, driven, strict=True)
+            for factor, own, together in zip(factors, driven, correlation, strict=True)
         ]
     )
     noises = np.where(driven, least, [max(factor.rmse(prior), SMALLEST) for factor in factors])

@@ -15,6 +15,7 @@ from ..validation.filtering import FilteredMotion
 INERTIAL = ('m', 'mx', 'my', 'mz', 'ixx', 'ixy', 'iyy', 'ixz', 'iyz', 'izz')  # Pinocchio's order
 TRUST = 0.3  # relative standard deviation of the prior of a link
 SHARP = 0.02  # width of the smooth sign of a joint whose description has no Coulomb friction [rad/s]
+WIDTH_SPREAD = 0.3  # standard deviation of the logarithm of a width that is chosen
 FREE, OFFSET = 10.0, 0.02  # standard deviations of the priors of friction and offset [torque scales]
 # Prior of a rotor on a logarithmic scale: median and standard deviation as a factor. One that the description
 # does not know may be a thousand times the inertia of the links; not excited, it stays a hundredth of it.
@@ -87,6 +88,7 @@ class Regressor:
                 spread.append(float(max(about, known_value)))
         self.names = tuple(names)
         self.prior, self.spread = np.array(prior), np.array(spread)
+        self.links = self.prior[: self.inertial]  # whose torque is the load of friction
         # Friction and rotor inertia are positive; offsets are free, and bodies have their own constraint.
         self.positive = np.array([False] * self.inertial + [kind != 'offset' for kind, _ in self.columns])
 
@@ -132,8 +134,8 @@ class Regressor:
         return Y
 
     def load(self, Y: Array, joint: int) -> Array:
-        """Absolute torque of the described links at one joint, (K,) [N m]."""
-        return np.asarray(np.abs(Y[:, joint, : self.inertial] @ self.prior[: self.inertial]))
+        """Absolute torque of the links at one joint, (K,) [N m]."""
+        return np.asarray(np.abs(Y[:, joint, : self.inertial] @ self.links))
 
     def own_columns(self, joint: int, places: Integers, motion: FilteredMotion, load: Array) -> Array:
         """The columns of rotor and friction of one joint, (K, c)."""
@@ -154,6 +156,16 @@ class Regressor:
         if kind == 'stribeck':
             return np.asarray(np.exp(-((v / self._stribeck_speed[joint]) ** 2)) * sign)
         return np.asarray(sign if kind != 'load' or load is None else load * sign)
+
+    def width_slope(self, joint: int, v: Array) -> Array:
+        """Change of the smooth sign by one standard deviation of its width, (K,); 0 if that is known."""
+        described = self.robot.friction.coulomb[joint] > 0
+        if self.unknowns.sign == 'exact' or (
+            described and self.robot.joint_names[joint] not in self.unknowns.width
+        ):
+            return 0 * v
+        x = v / self.width[joint]
+        return np.asarray(-WIDTH_SPREAD * x * (1 - np.tanh(x) ** 2))
 
     def value(self, theta: Array, kind: str) -> Array:
         """The parameters of one kind over joint_names, 0 where a joint has none."""

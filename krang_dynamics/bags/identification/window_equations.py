@@ -87,10 +87,14 @@ class Estimate:
 
 @dataclass
 class WeightedEquations:
-    """Factors of [Y, d effort / d delay, effort] with outliers weighted down; sums over windows."""
+    """Factors of [Y, d effort / d delay, change of friction with its width, effort]; sums over windows.
+
+    Outliers are weighted down. The third part is that of one standard deviation of the width.
+    """
 
     factors: list[TriangularFactor]
     products: Array  # (rows, lags) sums of residual(t) residual(t + lag) [N2 m2]
+    repeats: Array  # per row: see `repeated` [N2 m2]
     light: Array  # equations per row that lost weight
 
     def add(self, other: 'WeightedEquations') -> None:
@@ -98,6 +102,7 @@ class WeightedEquations:
         for factor, more in zip(self.factors, other.factors, strict=True):
             factor.add(more)
         self.products = self.products + other.products
+        self.repeats = self.repeats + other.repeats
         self.light = self.light + other.light
 
     def correlation(self) -> Array:
@@ -109,10 +114,28 @@ class WeightedEquations:
         sums = self.products @ (taper * np.where(np.arange(len(taper)) == 0, 1.0, 2.0))
         return np.asarray(np.maximum(sums / np.maximum(self.products[:, 0], 1e-300), CORRELATED))
 
+    def repetition(self) -> Array:
+        """Per row: how many samples count as one, if errors that repeat with the motion count once."""
+        repeats = self.repeats / np.maximum(self.products[:, 0], 1e-300)
+        return np.asarray(np.maximum(repeats, self.correlation()))
+
+
+def repeated(products: Array) -> float:
+    """Samples that count as one, times the product of lag 0, from the products of a run at all lags.
+
+    The error of a model repeats with a periodic motion, and is as slow as it. The sum of squared correlations
+    over all lags is two thirds of its repetitions, but twice CORRELATED for noise.
+    """
+    if not products[0] > 0:
+        return 0.0
+    squares = 2 * float(products @ products) / float(products[0]) - float(products[0])
+    return 1.5 * squares - 2 * CORRELATED * float(products[0])
+
 
 def weighting(source: Source, unknowns: Unknowns, estimate: Estimate) -> Callable[[Item], WeightedEquations]:
     """Equations of the chosen model, weighted by the residuals of a first estimate."""
     recordings, regressor = source.open(unknowns)
+    regressor.links = estimate.theta[: regressor.inertial]
     return lambda item: weighted_equations(
         recordings[item[0]], regressor, source.filtering, item[1], estimate
     )
@@ -124,20 +147,23 @@ def weighted_equations(
     """The equations of the samples that arrived in the window; Huber's weights."""
     active = regressor.active
     lags = 1 + round(MEMORY * THIN * (filtering.cutoff or 10.0))
-    empty = [TriangularFactor(np.zeros((0, len(columns) + 2)), 0) for columns in active]
-    total = WeightedEquations(empty, np.zeros((len(active), lags)), np.zeros(len(active)))
+    empty = [TriangularFactor(np.zeros((0, len(columns) + 3)), 0) for columns in active]
+    total = WeightedEquations(empty, np.zeros((len(active), lags)), *np.zeros((2, len(active))))
     delays = estimate.delay + SHIFT * np.array([-1, 0, 1])
+    dry = regressor.value(estimate.theta, 'coulomb')[regressor.rows]
     for _, rows in window_equations(recording, regressor, filtering, window, delays):
-        for j, (Y, (before, y, after)) in enumerate((Y, efforts.T) for Y, efforts in rows):
+        for j, (columns, (before, y, after)) in enumerate((Y, efforts.T) for Y, efforts in rows):
+            Y, width = columns[:, :-1], columns[:, -1]
             residual = (y - Y @ estimate.theta[active[j]]) / estimate.noise[j]
             weight = np.sqrt(np.minimum(1.0, HUBER / np.maximum(np.abs(residual), 1e-9)))
             slope = (after - before) / (2 * SHIFT)
-            columns = np.column_stack([Y, -slope]) * weight[:, None]
+            columns = np.column_stack([Y, -slope, dry[j] * width]) * weight[:, None]
             total.factors[j].add(TriangularFactor.of(columns, (y * weight)[:, None]))
             total.light[j] += int((weight < 1).sum())
             clipped = estimate.noise[j] * np.clip(residual, -HUBER, HUBER)
-            for lag in range(min(lags, len(y))):
-                total.products[j, lag] += clipped[: len(y) - lag] @ clipped[lag:]
+            products = np.fft.irfft(np.abs(np.fft.rfft(clipped, 2 * len(y))) ** 2)[: len(y)]
+            total.products[j, : len(y)] += products[:lags]
+            total.repeats[j] += repeated(products)
     return total
 
 
@@ -193,6 +219,8 @@ def _equations(
         abrupt = regressor.own_columns(int(j), active[own], dense, load) if coarse > 1 else smooth[:, own]
         if shapes:
             abrupt = np.column_stack([abrupt, shape_columns(regressor, int(j), dense.v[:, j], load)])
+        else:
+            abrupt = np.column_stack([abrupt, regressor.width_slope(int(j), dense.v[:, j])])
         smooth = smooth[:, ~own]
         if cutoff:
             smooth, abrupt = low_pass(smooth, cutoff, rate / coarse), low_pass(abrupt, cutoff, rate)

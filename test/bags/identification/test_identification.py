@@ -283,6 +283,23 @@ def test_deviations_cover_the_errors_under_jitter_noise_and_delay(name, runs, tm
     assert np.median(delays) == pytest.approx(2e-3, abs=2e-4)
 
 
+@pytest.mark.slow
+def test_friction_that_is_not_described_spoils_no_link(tmp_path):
+    robot = kd.load_robot('planar_2r')
+    friction = {
+        'viscous': {'joint_1': 1.2, 'joint_2': 0.3}, 'coulomb': {'joint_1': 1.5, 'joint_2': 0.5},
+        'stribeck': {'joint_1': 0.8, 'joint_2': 0.25}, 'sign': 'smooth', 'fitted_with': 'smooth',
+    }  # fmt: skip
+    true = Robot(kd.load_robot('planar_2r', friction=friction).config, changed(robot).urdf)
+    inside = []
+    for seed in range(6):
+        found = identify([disturbed(tmp_path / str(seed), true, seed)], robot, share=1.0)
+        error = found.base_fit.value - found.base.value(truth(found, true))
+        links = [found.names[i].rsplit('.', 1)[1] not in FRICTION for i in found.base.independent]
+        inside.append((np.abs(error) <= 2 * found.base_fit.deviation)[links])
+    assert np.mean(np.concatenate(inside)) >= 0.9
+
+
 def test_irregular_stamps_are_the_time_base(tmp_path):
     """Steps of 10 and 12 ms: their median is 6 % below their mean, and so was the rotor."""
     robot = kd.load_robot('planar_2r')

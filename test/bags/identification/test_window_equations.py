@@ -32,8 +32,8 @@ def test_added_windows_hold_the_equations_of_the_recording(cutoff, tmp_path):
     for whole, summed, active in zip(one.factors, first.factors, regressor.active, strict=True):
         assert summed.count == pytest.approx(whole.count, abs=2)
         # The recording is that of the model, so that the prior fits it without a delay.
-        assert summed.rmse(np.append(regressor.prior[active], 0.0)) < 0.002
-        assert whole.rmse(np.append(regressor.prior[active], 0.0)) < 0.002
+        assert summed.rmse([*regressor.prior[active], 0, 0]) < 0.002
+        assert whole.rmse([*regressor.prior[active], 0, 0]) < 0.002
 
 
 def test_an_equation_that_does_not_fit_loses_weight(tmp_path):
