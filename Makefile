@@ -56,11 +56,11 @@ check: lint
 	$(PYTEST) $(IN_PARALLEL) -m 'not slow and not processes and not long'
 
 # Tests with processes measure tenths of a second. They run alone, and one that fails on a stalled machine
-# is run again. Coverage is that of the fast tests.
+# is run again, at last with new processes. Coverage is that of the fast tests.
 test: lint
 	$(PYTEST) $(IN_PARALLEL) -m 'not slow and not processes and not long' $(COVERAGE)
 	$(PYTEST) $(IN_PARALLEL) -m 'slow and not processes and not long'
-	$(PYTEST) -m 'processes and not long' --reruns 2
+	$(PYTEST) -m 'processes and not long' --reruns 2 || $(PYTEST) -m 'processes and not long' --last-failed
 
 test-long: setup
 	$(PYTEST) -m long

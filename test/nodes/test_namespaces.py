@@ -15,6 +15,7 @@ ARM = {
     'ramp_time': 0.1,
     'stop__time': 0.2,
     'state_timeout': 0.8,
+    'limits__state_rate': 5.0,  # the robot is a thread of the tests, which may pause
 }
 
 
