@@ -24,6 +24,7 @@ from .wrenches import wrench_topics
 
 POINTS = 3000  # of a curve in a report
 STUCK = 0.1  # share of the motion with unchanged effort from which a joint was not measured
+NOTICED = 0.005  # of the largest torque; a smaller residual needs no explanation
 
 
 @dataclass
@@ -162,7 +163,9 @@ def _summary(
     if not factors:
         residual = series.measured - series.predicted['friction']
         load = load_hint(robot, series.q, series.v, residual, recording.measured)
-        hints = [load] if load else residual_hints(robot, series.v, series.a, residual, recording.measured)
+        least = NOTICED * np.abs(series.measured).max(axis=0)
+        large = recording.measured & (np.sqrt(np.mean(residual**2, axis=0)) > least)
+        hints = [load] if load else residual_hints(robot, series.v, series.a, residual, large)
     lines = check_lines(total.check, robot, recording.measured.tolist(), full)
     wrong = unit_problems(total.check, robot, recording.moving)
     frozen = total.check.frozen > STUCK * np.maximum(total.check.moving, 1)

@@ -79,6 +79,14 @@ def test_a_tool_that_only_the_model_has_gives_a_hint(arm, tmp_path):
     assert not validate(path, arm).hints
 
 
+@pytest.mark.parametrize(('viscous', 'is_named'), [(1.0, True), (0.001, False)])
+def test_friction_is_named_only_if_it_matters(arm, tmp_path, viscous, is_named):
+    t, q, v, a = motion(arm, 8.0)
+    tau = torques(arm, q, v, a) + viscous * v * (np.array(arm.joint_names) == 'joint_2')
+    result = validate(record(tmp_path / 'bag', arm.joint_names, t, q, v, tau), arm)
+    assert any('joint_2: the residual looks like viscous' in hint for hint in result.hints) == is_named
+
+
 def test_missed_requirements_are_listed(arm, tmp_path):
     result = validate(record_model(tmp_path / 'bag', arm, duration=3.0, noise=0.5), arm)
     assert result.missed(None, None) == []
