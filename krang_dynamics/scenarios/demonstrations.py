@@ -134,7 +134,7 @@ PUSHES = [((0, -150), 3.0, 4.0), ((200, 0), 8.0, 9.0), ((-350, 0), 11.0, 12.0)]
 
 def otbot(robot: Robot) -> Scenario:
     """The figure of eight, with three pushes."""
-    eight, start = figure_of_eight(), 0.5
+    eight, start = figure_of_eight(), 2.0
     events: list[Event] = [follow(start, eight.trajectory)]
     for force, begin, end in PUSHES:
         events.append(push(start + begin, 'platform', (*force, 0.0), end - begin))

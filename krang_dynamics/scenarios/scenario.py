@@ -14,7 +14,9 @@ if TYPE_CHECKING:  # it needs ROS
     from ..nodes.robot_operator import RobotOperator
 
 END_TOLERANCE = 0.1  # by which a record may miss the end of a part [s]
-LEAD = 0.4  # by which references and pushes are sent ahead, so that a busy machine does not delay them [s]
+# References and pushes are sent so far ahead that a busy machine does not delay them [s]; a controller
+# prepares a long trajectory in a thread, for which the simulation does not wait.
+REFERENCE_LEAD, PUSH_LEAD = 1.5, 0.4
 
 Event = tuple[float, Callable[['RobotOperator'], None]]  # simulated time since the start [s], action
 
@@ -76,13 +78,13 @@ class Scenario:
 
 def follow(time: float, trajectory: JointTrajectory) -> Event:
     """A trajectory that starts at a time [s]."""
-    return time - LEAD, lambda operator: operator.follow(trajectory, time)
+    return max(0.0, time - REFERENCE_LEAD), lambda operator: operator.follow(trajectory, time)
 
 
 def push(time: float, frame: str, force: tuple[float, float, float], duration: float) -> Event:
     """A force [N] in world axes at a time [s], for a duration [s]."""
     wrench = np.array([*force, 0, 0, 0.0])
-    return time - LEAD, lambda operator: operator.push(frame, wrench, duration, time)
+    return time - PUSH_LEAD, lambda operator: operator.push(frame, wrench, duration, time)
 
 
 def largest(deviation: Array) -> float:

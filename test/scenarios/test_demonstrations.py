@@ -160,9 +160,9 @@ def test_otbot_fails_in_the_part_that_went_wrong(demonstration):
     good = ideal(robot, scenario)
     assert failed(scenario, good) == []
     for begin, end, way, what in (
-        (1.5, 3.0, 0.006, 'path error before the pushes'),
-        (5.0, 6.0, 0.31, 'path error while pushed'),
-        (18.0, 18.5, 0.011, 'path error 5 s after the last push'),
+        (3.0, 4.5, 0.006, 'path error before the pushes'),
+        (6.5, 7.5, 0.31, 'path error while pushed'),
+        (19.5, 20.0, 0.011, 'path error 5 s after the last push'),
     ):
         off = good.desired.copy()
         off[(good.times > begin) & (good.times < end), :2] += way * np.array([0.6, 0.8])
