@@ -196,9 +196,6 @@ class Process:
     def __init__(self, harness, executable, namespace='', remap=(), **parameters):
         self.harness = harness
         self.path = f'{namespace}/{executable}'
-        for process in harness.processes:
-            if process.path == self.path:  # of a test that is repeated
-                process.kill()
         self._log = harness.folder / f'{len(harness.processes)}_{executable}.log'
         words = [f'{k}:={v}' for k, v in remap]
         self._command = [
@@ -347,11 +344,9 @@ class Controller(Process):
             return self.harness.call(GetState, f'{self.path}/get_state', patience=0.5)
 
     def activate(self):
-        """Configured and active, also where that was tried before; nothing is sent yet."""
-        for name, state in (('configure', 'unconfigured'), ('activate', 'inactive')):
-            if self.lifecycle == state:
-                assert self.transition(name), self.log[-TAIL:]
-        assert self.lifecycle == 'active', self.log[-TAIL:]
+        """Configured and active; nothing is sent yet."""
+        assert self.transition('configure'), self.log[-TAIL:]
+        assert self.transition('activate'), self.log[-TAIL:]
         return self
 
     # -- services -------------------------------------------------------------------------------------
@@ -363,8 +358,6 @@ class Controller(Process):
 
     def drive(self):
         """Enable it, and wait until it was past its ramp, though this process may have paused."""
-        if self.fault:  # of a test that is repeated
-            self.rest()
         answers, begin = [], time.time()
 
         def enabled():

@@ -57,7 +57,8 @@ def fit_consistent(
     blocks = [slice(10 * i, 10 * i + 10) for i in range(bodies)]
     logarithmic = np.isfinite(bounds.median)
     weight = np.where(logarithmic, 0.0, 1 / spread)
-    design = np.vstack([R, np.diag(weight), bounds.P])
+    linear_prior = np.vstack([np.diag(weight), bounds.P])
+    design = np.vstack([R, linear_prior])
     target = np.concatenate([z, prior * weight, bounds.p])
     reduced = np.asarray(np.linalg.qr(np.column_stack([design, target]), mode='r'))  # the same squares
     design, target = reduced[:, :-1], reduced[:, -1]
@@ -118,8 +119,9 @@ def fit_consistent(
         if not below.any() and not released.any():
             break
         held = (held | below) & ~released
-    known = np.vstack([R if uncertain is None else uncertain, np.diag(weight), bounds.P])
-    return theta, _deviations(known, spread, logarithmic, theta, bounds)
+    if uncertain is not None:
+        design = np.vstack([uncertain, linear_prior])
+    return theta, _deviations(design, spread, logarithmic, theta, bounds)
 
 
 def _deviations(

@@ -154,9 +154,10 @@ class Loop:
 
     def _jumps(self, t: float, q: Array) -> bool:
         """Whether these are the first positions of a sensor that has shifted; later ones show no jump."""
-        is_shifted = self.conditions.get('jump') > JUMP and t >= self.body.begin and is_finite(q)
-        is_first, self._has_jumped = not self._has_jumped, self._has_jumped or is_shifted
-        return is_shifted and is_first
+        if self._has_jumped or self.conditions.get('jump') <= JUMP or t < self.body.begin:
+            return False
+        self._has_jumped = is_finite(q)
+        return self._has_jumped
 
     def _send(self, at: float, t: float, action: Callable[[float, Any], None], value: Any) -> None:
         """Deliver a value now, if it is due, or later."""
