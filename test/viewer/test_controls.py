@@ -109,7 +109,7 @@ def test_a_button_asks_first_and_acts_after(page, browser, button, request_):
 def test_the_emergency_stop_acts_at_once_and_can_be_released_after(page, browser):
     page, robot = page
     browser.click('EMERGENCY STOP')
-    browser.until(lambda: robot.asked == ['press'], 'the stop')
+    browser.until(lambda: robot.asked == ['press'], 'the stop', patience=1.0)
     assert browser.titles == []
     fault = Fault('emergency_stop', 'the emergency stop is pressed')
     page.show(replace(robot.snapshot, controller=replace(ACTIVE, mode='fault', fault=fault)))

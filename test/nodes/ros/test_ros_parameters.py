@@ -140,7 +140,7 @@ def test_parameters_of_the_other_nodes_may_be_in_a_shared_file():
     assert "did you mean 'payload.<frame>.mass'?" in sentence
 
 
-def test_parameters_of_the_middleware_are_not_strangers(make):
+def test_parameters_of_the_middleware_are_known(make):
     given = {'qos_overrides./clock.subscription.depth': 1, 'start_type_description_service': True}
     _, parameters = make(given)
     assert parameters.unknown() == []
