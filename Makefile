@@ -41,14 +41,14 @@ endef
 
 setup: $(VENV)/.installed
 
-$(VENV)/.installed: setup.py
+$(VENV)/.installed: setup.py krang_dynamics/kernels.c
 	$(call install,$(EXTRAS))
 	@command -v chromedriver >/dev/null || \
 	    echo 'the tests and pictures of the page need Chromium: apt-get install chromium chromium-driver'
 	@touch $@
 
 # Only what the demonstration needs.
-$(VENV)/.demo: setup.py
+$(VENV)/.demo: setup.py krang_dynamics/kernels.c
 	$(call install,$(NODES))
 
 # The fast tests: run them before every commit.

@@ -3,7 +3,8 @@
 import re
 from pathlib import Path
 
-from setuptools import find_packages, setup
+import numpy
+from setuptools import Extension, find_packages, setup
 
 NAME = 'krang_dynamics'
 ROS_PACKAGES = 'rclpy[fastrtps] std-srvs ament-index-python ament-package'.split()
@@ -33,7 +34,16 @@ setup(
     name=NAME,
     version=version(),
     packages=find_packages(include=[NAME, f'{NAME}.*']),
-    package_data={NAME: ['py.typed', 'bags/validation/uplot/*']},
+    # No fused multiply-adds: the same inputs give the same bits on every machine.
+    ext_modules=[
+        Extension(
+            f'{NAME}.kernels',
+            [f'{NAME}/kernels.c'],
+            include_dirs=[numpy.get_include()],
+            extra_compile_args=['-O2', '-ffp-contract=off'],
+        )
+    ],
+    package_data={NAME: ['py.typed', 'kernels.pyi', 'bags/validation/uplot/*']},
     data_files=[
         ('share/ament_index/resource_index/packages', [f'resource/{NAME}']),
         (f'share/{NAME}', ['package.xml']),

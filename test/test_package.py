@@ -25,7 +25,7 @@ def run(*command, cwd):
 def workspace(tmp_path_factory):
     """A colcon workspace that holds a copy of the tracked sources."""
     folder = tmp_path_factory.mktemp('workspace')
-    ignored = shutil.ignore_patterns('.*', 'build', 'install', 'log', '__pycache__', '*.egg-info')
+    ignored = shutil.ignore_patterns('.*', 'build', 'install', 'log', '__pycache__', '*.egg-info', '*.so')
     shutil.copytree(ROOT, folder / 'src' / 'krang_dynamics', ignore=ignored)
     return folder
 

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from ..arrays import Array, Mask, any_true, norm, short_way
+from ..arrays import Array, Mask, any_true, short_way
 from ..errors import InputError
+from ..kernels import drift, is_near, is_within
 from ..robot.model import Robot
 from ..safety.joint_buffer import JointBuffer, JointSamples, MissingVelocity
 from ..safety.limits import Limits
@@ -197,7 +198,7 @@ class JumpCheck:
 
     def reset(self) -> None:
         """Compare the next state with nothing."""
-        self._last: tuple[Array, Array, Array | float] | None = None  # q, v and time of each joint
+        self._last: tuple[Array, Array | float] | None = None  # q and v, and the time of each joint
         self.forget_drift()
 
     def forget_drift(self) -> None:
@@ -209,32 +210,28 @@ class JumpCheck:
 
         Where more than `longest` [s] has passed, or time has gone back, nothing is compared.
         """
-        last, q, v, times = self._last, buffer.q, buffer.v, buffer.times()
-        self._last = q, v, times
+        last, state, times = self._last, buffer.state, buffer.times()
+        self._last = state, times
         if last is None:
             return None
-        dt = times - last[2]
+        dt = times - last[1]
         # If the errors of all joints together are small, no joint has jumped or drifted.
-        error = v + last[1]
-        error *= -0.5 * dt
-        error += q
-        error -= last[0]
-        drift = (1.0 - dt / DRIFT_TIME) * self._drift
-        drift += error
-        if error.dot(error) <= NOISE**2 and drift.dot(drift) <= 4 * NOISE**2:
-            self._drift, self._fastest = drift, self._zero
+        small = drift(state, last[0], self._drift, dt, DRIFT_TIME, NOISE)
+        if small is not None:
+            self._drift, self._fastest = small, self._zero
             return None
+        q, v, (last_q, last_v) = buffer.q, buffer.v, np.split(last[0], 2)
         dt = np.broadcast_to(dt, q.shape)
         known = (dt >= 0) & (dt <= longest)
         dt = np.where(known, dt, 0.0)
-        moved = short_way(q - last[0], self._robot.continuous)
-        expected = 0.5 * (v + last[1]) * dt
+        moved = short_way(q - last_q, self._robot.continuous)
+        expected = 0.5 * (v + last_v) * dt
         error = moved - expected
         kept = np.maximum(1.0 - dt / DRIFT_TIME, 0.0)
         # Over a longer gap the mean of two velocities says little; its error counts as a jump only.
         self._drift = np.where(known & (kept > 0), kept * self._drift + error, 0.0)
         self._fastest = np.maximum(kept * self._fastest, np.abs(v))
-        return self._problem(buffer, known, dt, moved, expected, np.abs(v - last[1]))
+        return self._problem(buffer, known, dt, moved, expected, np.abs(v - last_v))
 
     def _problem(
         self, buffer: JointBuffer, known: Mask, dt: Array, moved: Array, expected: Array, change: Array
@@ -304,9 +301,7 @@ class BoundsCheck:
 
     def fault(self, buffer: JointBuffer) -> Fault | None:
         """The first joint beyond a limit."""
-        low, high = self._bounds()
-        state = buffer.state
-        if not any_true((state < low) | (state > high)):
+        if is_within(buffer.state, *self._bounds()):
             return None
         robot, limits, q, v = self._robot, self._limits, buffer.q, buffer.v
         above = q - (robot.upper - limits.position_margin)
@@ -329,9 +324,7 @@ class BoundsCheck:
 
 def following_fault(robot: Robot, limits: Limits, followed: Mask, reference: Array, q: Array) -> Fault | None:
     """The first joint that is too far from its reference; only joints that follow it count."""
-    if limits.following_error is None:
-        return None
-    if norm(reference - q) <= min(limits.following_error.tolist()):  # then no joint is beyond
+    if limits.following_error is None or is_near(reference, q, limits.following_error):
         return None
     error = np.where(followed, np.abs(short_way(reference - q, robot.continuous)), 0.0)
     return first_beyond(robot, 'following_error', error, limits.following_error, 'rad')

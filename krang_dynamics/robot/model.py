@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pinocchio as pin
-from numpy import ndarray
 from pinocchio import computeFrameJacobian
 
-from ..arrays import FLOAT64, HIGH_BYTES, Array, array, joint_vector
+from ..arrays import Array, array, joint_vector
 from ..errors import InputError, KrangError, UnknownNameError, UrdfError
+from ..kernels import are_vectors
 from .config import RobotConfig
 from .consistency import effort_limit
 from .friction import Friction
@@ -293,26 +293,16 @@ class Robot:
 
     def _q(self, q: Array) -> Array:
         """q, checked, in the order of Pinocchio's joints."""
-        # The fast path of joint_vector(), without its calls.
-        if type(q) is ndarray and q.dtype is FLOAT64 and q.shape == self._shape:
-            high = q.tobytes()[HIGH_BYTES]
-            if 0x7F not in high and 0xFF not in high:
-                return q if self._is_in_order else self.joint_map.position(q)
-        return self.joint_map.position(self._vector('q', q))
+        if not are_vectors(self.nv, q):
+            q = self._vector('q', q)
+        return q if self._is_in_order else self.joint_map.position(q)
 
     def _checked(self, q: Array, v: Array, a: Array) -> tuple[Array, Array, Array]:
         """q, v and a, checked, in the order of Pinocchio's joints."""
-        if (  # as in _q()
-            type(q) is type(v) is type(a) is ndarray
-            and q.dtype is v.dtype is a.dtype is FLOAT64
-            and q.shape == v.shape == a.shape == self._shape
-        ):
-            high = (q.tobytes() + v.tobytes() + a.tobytes())[HIGH_BYTES]
-            if 0x7F not in high and 0xFF not in high:
-                return (q, v, a) if self._is_in_order else self._mapped(q, v, a)
-        return self._mapped(self._vector('q', q), self._vector('v', v), self._vector('a', a))
-
-    def _mapped(self, q: Array, v: Array, a: Array) -> tuple[Array, Array, Array]:
+        if not are_vectors(self.nv, q, v, a):
+            q, v, a = self._vector('q', q), self._vector('v', v), self._vector('a', a)
+        if self._is_in_order:
+            return q, v, a
         joints = self.joint_map
         return joints.position(q), joints.velocity(v), joints.velocity(a)
 

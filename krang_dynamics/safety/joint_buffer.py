@@ -8,13 +8,14 @@ from typing import Literal
 
 import numpy as np
 
-from ..arrays import Array, Indices, Mask, is_finite, short_way
+from ..arrays import Array, Indices, Mask, short_way
+from ..kernels import joint_state
 
 NO_CLOCK = 'no time was received on /clock; check that the simulator publishes it'
 AHEAD = 0.1  # default time by which a stamp may be ahead of the clock [s]
 MOST_LISTS = 64  # lists of joint names that are cached
 WINDOW = 0.5  # over which the rate of the states is measured [s]
-Rows = Indices | slice  # places in a message
+Rows = Indices | None  # places in a message; None: in the robot's own order
 MissingVelocity = Literal['error', 'zero', 'differentiate']
 
 
@@ -200,8 +201,7 @@ class JointBuffer:
             self.extra.clear()
         joints = np.array([self._index[name] for name in self.joint_names if name in key], dtype=np.intp)
         rows = np.array([key.index(name) for name in self.joint_names if name in key], dtype=np.intp)
-        # A message in the robot's own order is not sorted.
-        self._maps[key] = (slice(None) if key == self.joint_names else rows, joints)
+        self._maps[key] = (None if key == self.joint_names else rows, joints)
         self.extra |= {name for name in key if name not in self._index}
         return self._maps[key]
 
@@ -213,11 +213,10 @@ class JointBuffer:
             return False
         if (last.stamp > 0) is not (sample.stamp > 0):  # times of two clocks
             return False
-        n = len(self.q)
-        state = np.empty(2 * n)
-        state[:n], state[n:] = _part(sample.position, rows, n), _part(sample.velocity, rows, n)
-        if not is_finite(state):
+        state = joint_state(sample.position, sample.velocity, rows)
+        if state is None:
             return False
+        n = len(self.q)
         self.state, self.q, self.v = state, state[:n], state[n:]
         self._effort_source = (sample.effort, rows)
         self._increase += time - self.newest
@@ -333,4 +332,7 @@ def _invalid(sample: JointSamples, clock: float, ahead: float) -> str | None:
 
 def _part(values: Array, rows: Rows, count: int) -> Array:
     """The rows of one field, NaN where the field is empty."""
-    return np.full(count, np.nan) if len(values) == 0 else np.asarray(values, dtype=float)[rows]
+    if len(values) == 0:
+        return np.full(count, np.nan)
+    x = np.asarray(values, dtype=float)
+    return x if rows is None else x[rows]

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from ..arrays import Array, any_true, is_finite
+from ..arrays import Array
+from ..kernels import limited
 from .limits import Limits
 
 
@@ -23,7 +24,9 @@ class OutputLimiter:
         wanted = np.where(np.isfinite(torque), torque, 0.0)
         self.last = np.zeros_like(wanted)
         self._adopt_limit()
-        return self._within(wanted, self._limit)
+        self.last = np.clip(wanted, -self._limit, self._limit)
+        self.last.flags.writeable = False
+        return self.last
 
     def limit(self, torque: Array, dt: float, rate: Array) -> tuple[Array, bool]:
         """The command nearest to `torque` [N m] within the limits, and whether a limit changed it.
@@ -35,24 +38,13 @@ class OutputLimiter:
         bound = self._limit
         if self._above:
             bound = np.maximum(bound, np.abs(self.last) - self._limits.stop_rate * dt)
-        wanted = torque if is_finite(torque) else np.where(np.isfinite(torque), torque, self.last)
-        step = rate * dt
-        stepped = np.maximum(wanted, self.last - step)
-        step += self.last
-        command = self._within(np.minimum(stepped, step, out=stepped), bound)
+        # A new array that cannot be changed: the next command starts from it.
+        self.last, is_limited = limited(torque, self.last, rate, dt, bound)
         if self._above:
             self._adopt_limit()
-        return command, any_true(command != wanted)
-
-    def _within(self, torque: Array, bound: Array) -> Array:
-        # A new array that cannot be changed: the next command starts from it.
-        self.last = np.maximum(torque, self._lowest if bound is self._limit else -bound)
-        np.minimum(self.last, bound, out=self.last)
-        self.last.flags.writeable = False
-        return self.last
+        return self.last, is_limited
 
     def _adopt_limit(self) -> None:
         self._effort = self._limits.effort
         self._limit = np.minimum(self._effort, self._limits.peak) * self._commanded
-        self._lowest = -self._limit
         self._above = bool((np.abs(self.last) > self._limit).any())  # after a limit was lowered

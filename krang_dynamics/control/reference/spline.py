@@ -6,6 +6,7 @@ from math import comb
 import numpy as np
 
 from ...arrays import Array, Mask
+from ...kernels import quintic as evaluated
 
 SIZE = 6  # control points of a quintic
 TOLERANCE = 1e-9  # of limits, relative to limits beyond 1
@@ -28,7 +29,6 @@ class Spline:
         # Plain floats: indexing arrays would cost more time than the mathematics.
         self._knots: list[float] = knots.tolist()
         self._pieces = control.reshape(len(control), SIZE, rest.size)
-        self._basis = np.empty(SIZE)
 
     @classmethod
     def resting(cls, rest: Array) -> 'Spline':
@@ -42,16 +42,7 @@ class Spline:
             return self.rest
         begin = self._knots[piece]
         s = max((t - begin) / (self._knots[piece + 1] - begin), 0.0)
-        r, basis = 1.0 - s, self._basis
-        ss, rr = s * s, r * r
-        basis[0] = r * rr * rr
-        basis[1] = 5 * s * rr * rr
-        basis[2] = 10 * ss * r * rr
-        basis[3] = 10 * s * ss * rr
-        basis[4] = 5 * ss * ss * r
-        basis[5] = s * ss * ss
-        values: Array = basis.dot(self._pieces[piece])
-        return values.reshape(self.rest.shape)
+        return evaluated(self._pieces[piece], s).reshape(self.rest.shape)
 
 
 class JoinedSpline:

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...arrays import Array, Mask, short_way
+from ...arrays import Array, Mask
 from ...errors import InputError
+from ...kernels import feedback
 from ...robot.model import Robot
 from ..drivers import drivers_of
 from ..parameters import Parameter
@@ -80,12 +81,9 @@ class ComputedTorque(Term):
 
     def torque(self, state: TermInputs) -> Array:
         dynamics, reference = state.dynamics, state.reference
-        error = short_way(reference.q - state.q, self._robot.continuous)
-        error *= self.kp
-        a = reference.v - state.v
-        a *= self.kd
-        a += error
-        a += reference.a
+        # a_d + Kd (v_d - v) + Kp (q_d - q), continuous joints by the short way
+        q_d, v_d, a_d = reference.q, reference.v, reference.a
+        a = feedback(q_d, v_d, a_d, state.q, state.v, self.kp, self.kd, self._robot.continuous)
         if not self._is_complete:
             a = self._possible(a, state)
         torque = dynamics.A.dot(a)

@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from ...arrays import Array, all_true, any_true
+from ...arrays import Array
+from ...kernels import is_near, observed, solved
 from ...robot.model import Robot
 from ...safety.modes import Fault
 from ..drivers import drivers_of
@@ -21,13 +22,13 @@ RELEASE = 0.7  # an event ends at this share of its threshold
 
 @register_term
 class Observer(Term):
-    """r' = K (external torque - r), from p = A v and p' = tau + C^T v - Q - Gamma_f + external torque.
+    """r' = K (external torque - r), with the external torque A a + C v + Q + Gamma_f - tau.
 
-    It adds no torque; `external` [N m] is the torque of the environment on the joints.
+    A a dt is mean(A) dv, which is the change of the momentum A v without that of A: no acceleration is
+    differentiated. It adds no torque; `external` [N m] is the torque of the environment on the joints.
     """
 
     name = 'observer'
-    needs_coriolis = True
     needs_friction = True
     external: Array
     parameters = (
@@ -57,7 +58,7 @@ class Observer(Term):
     ) -> None:
         self.gain = gain  # [rad/s]
         # Contact and collision over joint_names [N m].
-        self.thresholds = np.broadcast_to(contact, robot.nv), np.broadcast_to(collision, robot.nv)
+        self.thresholds = np.full(robot.nv, contact, float), np.full(robot.nv, collision, float)
         self.reaction = reaction
         self._robot = robot
         # The observer does not know the torque of joints that others command.
@@ -66,9 +67,9 @@ class Observer(Term):
         self.external = np.zeros(robot.nv)
         self._zero = np.zeros(robot.nv)
         self._zero.flags.writeable = False  # returned at every step
-        self._integral = np.zeros(robot.nv)
+        self._last = np.zeros((robot.nv + 2, robot.nv))  # A, v and C v + Q + Gamma_f at the last step
+        self._has_last = False
         self._torque = np.zeros(robot.nv)  # external torque that counts [N m]
-        self._known: Array | None = None  # C^T v - Q - Gamma_f at the last step
 
     @classmethod
     def from_settings(cls, robot: Robot, settings: 'Settings') -> 'Observer':
@@ -82,41 +83,31 @@ class Observer(Term):
         )
 
     def reset(self) -> None:
-        self._known = None
+        self._has_last = False
         self.external = np.zeros_like(self._zero)
         self._torque = np.zeros_like(self._zero)
         self.contact = 'none'
 
     def adopt(self, other: 'Observer') -> None:
         self.gain, self.thresholds, self.reaction = other.gain, other.thresholds, other.reaction
-        self._known = None  # the integral starts again from the present estimate
+        self._has_last = False  # the next state only begins a step with them
 
     def torque(self, state: TermInputs) -> Array:
-        dynamics, v = state.dynamics, state.v
-        momentum = dynamics.A.dot(v)
-        known = v.dot(dynamics.C)
-        known -= dynamics.gravity
-        known -= state.friction
-        if self._known is None or not state.dt <= GAP:
-            self._integral = momentum - self.external / self.gain
-        else:
-            # Trapezoids for what changes within a step; the command and r are constant in it.
-            rate = self._known
-            rate += known
-            rate *= 0.5
-            rate += state.applied
-            rate += self.external
-            rate *= state.dt
-            self._integral += rate
-            self.external = self.gain * (momentum - self._integral)
-        self._known = known
-        self.contact = self._event(self._counted_torque(state.q))
+        A, v, h, last = state.dynamics.A, state.v, state.dynamics.bias + state.friction, self._last
+        if self._has_last and state.dt <= GAP:
+            # Means for what changes within a step; the command and r are constant in it.
+            external = observed(self.external, last, A, v, h, state.applied, state.dt, self.gain)
+            self.external = external
+        last[:-2], last[-2], last[-1] = A, v, h
+        self._has_last = True
+        self._torque = self._counted_torque(state.q)
+        self.contact = self._event(self._torque)
         return self._zero
 
     def fault(self) -> Fault | None:
         if self.reaction != 'stop' or self.contact != 'collision':
             return None
-        torque, limit = self._torque, self.thresholds[1]
+        torque, limit = np.abs(self._torque), self.thresholds[1]
         i = int(np.argmax(~(torque <= RELEASE * limit)))
         name = self._robot.joint_names[i]
         return Fault(
@@ -126,18 +117,15 @@ class Observer(Term):
 
     def largest(self) -> float:
         """The largest external torque of any joint that counts [N m]."""
-        return float(self._torque.max())
+        return float(np.abs(self._torque).max())
 
     def _counted_torque(self, q: Array) -> Array:
-        """Absolute external torque [N m] without that of rolling constraints; 0 where not commanded."""
+        """External torque [N m] without that of rolling constraints; 0 where not commanded."""
         external = self.external
         if self._robot.config.rolling:
             J = self._robot.constraint_jacobian(q)
-            external = external - J.T @ np.linalg.solve(J @ J.T, J @ external)
-        self._torque = np.abs(external)
-        if not self._counts_all:
-            self._torque[~self._counted] = 0.0
-        return self._torque
+            external = external - solved(J.dot(J.T), J.dot(external)).dot(J)
+        return external if self._counts_all else np.where(self._counted, external, 0.0)
 
     def _event(self, torque: Array) -> Literal['none', 'contact', 'collision']:
         """What the torque means; an event ends at RELEASE times the threshold at which it begins."""
@@ -146,6 +134,6 @@ class Observer(Term):
             contact = RELEASE * contact
         if self.contact == 'collision':
             collision = RELEASE * collision
-        if not all_true(torque <= collision):  # also if it is NaN
+        if not is_near(torque, self._zero, collision):  # also if it is NaN
             return 'collision'
-        return 'contact' if any_true(torque > contact) else 'none'
+        return 'none' if is_near(torque, self._zero, contact) else 'contact'

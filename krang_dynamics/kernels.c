@@ -1,0 +1,357 @@
+/* Arithmetic of one control step over the joints of a robot, where numpy would need many small calls.
+
+   kernels.pyi has the purpose, units and arguments of each function; test/test_kernels.py compares each with
+   numpy. An array must be contiguous, of type float64 and of the expected size; anything else is a TypeError.
+   Comparisons are written so that NaN never passes a check. Built without fast-math and without fused
+   multiply-adds, so that a replay gives the same bits on every machine. */
+
+#define PY_SSIZE_T_CLEAN
+#define NPY_NO_DEPRECATED_API NPY_1_7_API_VERSION
+#include <Python.h>
+#include <math.h>
+#include <numpy/arrayobject.h>
+
+#define PI 3.14159265358979323846
+#define CONTROL_POINTS 6 /* of a quintic */
+
+/* The numbers of a C-contiguous float64 array of this size (-1: any); NULL and a TypeError otherwise. */
+static double *numbers(PyObject *x, npy_intp size)
+{
+    if (PyArray_CheckExact(x)) {
+        PyArrayObject *a = (PyArrayObject *)x;
+        if (PyArray_TYPE(a) == NPY_DOUBLE && PyArray_ISCARRAY_RO(a) && (size < 0 || PyArray_SIZE(a) == size))
+            return PyArray_DATA(a);
+    }
+    PyErr_Format(PyExc_TypeError, "expected a contiguous float64 array of %zd numbers, got %R",
+                 (Py_ssize_t)size, x);
+    return NULL;
+}
+
+static npy_intp size_of(PyObject *x)
+{
+    return PyArray_Check(x) ? PyArray_SIZE((PyArrayObject *)x) : -1;
+}
+
+static int has_count(Py_ssize_t count, Py_ssize_t expected)
+{
+    if (count == expected) return 1;
+    PyErr_Format(PyExc_TypeError, "expected %zd arguments, got %zd", expected, count);
+    return 0;
+}
+
+/* Reads `count` arrays of n numbers each; 0 and a TypeError if one is not so. */
+static int vectors(PyObject *const *args, int count, npy_intp n, double **out)
+{
+    for (int i = 0; i < count; i++)
+        if (!(out[i] = numbers(args[i], n))) return 0;
+    return 1;
+}
+
+static PyObject *new_vector(npy_intp n, double **data)
+{
+    PyObject *result = PyArray_SimpleNew(1, &n, NPY_DOUBLE);
+    if (result) *data = PyArray_DATA((PyArrayObject *)result);
+    return result;
+}
+
+static int all_finite(const double *x, npy_intp n)
+{
+    for (npy_intp i = 0; i < n; i++)
+        if (!isfinite(x[i])) return 0;
+    return 1;
+}
+
+/* is_finite(x) */
+static PyObject *is_finite(PyObject *self, PyObject *x)
+{
+    /* As it is, or copied to consecutive numbers. */
+    PyArrayObject *a = (PyArrayObject *)PyArray_FROM_OTF(x, NPY_DOUBLE, NPY_ARRAY_ALIGNED | NPY_ARRAY_NOTSWAPPED);
+    if (a && !PyArray_IS_C_CONTIGUOUS(a) && !PyArray_IS_F_CONTIGUOUS(a))
+        Py_SETREF(a, (PyArrayObject *)PyArray_NewCopy(a, NPY_CORDER));
+    if (!a) return NULL;
+    int is_finite = all_finite(PyArray_DATA(a), PyArray_SIZE(a));
+    Py_DECREF(a);
+    return PyBool_FromLong(is_finite);
+}
+
+/* are_vectors(n, *values) */
+static PyObject *are_vectors(PyObject *self, PyObject *const *args, Py_ssize_t count)
+{
+    Py_ssize_t n = count ? PyLong_AsSsize_t(args[0]) : -1;
+    if (n < 0) {
+        if (!PyErr_Occurred()) PyErr_SetString(PyExc_TypeError, "expected a number of joints");
+        return NULL;
+    }
+    for (Py_ssize_t i = 1; i < count; i++) {
+        PyArrayObject *a = (PyArrayObject *)args[i];
+        if (!PyArray_CheckExact(args[i]) || PyArray_TYPE(a) != NPY_DOUBLE || !PyArray_ISCARRAY_RO(a) ||
+            PyArray_NDIM(a) != 1 || PyArray_DIM(a, 0) != n || !all_finite(PyArray_DATA(a), n))
+            Py_RETURN_FALSE;
+    }
+    Py_RETURN_TRUE;
+}
+
+/* joint_state(position, velocity, rows) */
+static PyObject *joint_state(PyObject *self, PyObject *const *args, Py_ssize_t count)
+{
+    PyObject *fields[2] = {NULL, NULL}, *state = NULL, *result = NULL;
+    npy_intp *rows = NULL, n;
+    double *out;
+    if (!has_count(count, 3)) return NULL;
+    for (int k = 0; k < 2; k++) /* as they are, or converted from any numbers */
+        if (!(fields[k] = PyArray_FROM_OTF(args[k], NPY_DOUBLE, NPY_ARRAY_IN_ARRAY))) goto end;
+    n = size_of(fields[0]);
+    if (PyArray_NDIM((PyArrayObject *)fields[0]) != 1 || PyArray_NDIM((PyArrayObject *)fields[1]) != 1 ||
+        size_of(fields[1]) != n) {
+        PyErr_SetString(PyExc_ValueError, "positions and velocities must be two vectors of one size");
+        goto end;
+    }
+    if (args[2] != Py_None) {
+        PyArrayObject *a = (PyArrayObject *)args[2];
+        if (!PyArray_CheckExact(args[2]) || PyArray_TYPE(a) != NPY_INTP || !PyArray_ISCARRAY_RO(a)) {
+            PyErr_Format(PyExc_TypeError, "expected indices or None, got %R", args[2]);
+            goto end;
+        }
+        rows = PyArray_DATA(a);
+        n = PyArray_SIZE(a);
+    }
+    if (!(state = new_vector((n *= 2), &out))) goto end;
+    n /= 2;
+    for (int k = 0; k < 2; k++) {
+        double *x = PyArray_DATA((PyArrayObject *)fields[k]);
+        npy_intp size = size_of(fields[k]);
+        for (npy_intp i = 0; i < n; i++, out++) {
+            npy_intp row = rows ? rows[i] : i;
+            if (row < 0 || row >= size) {
+                PyErr_Format(PyExc_IndexError, "row %zd of %zd numbers", (Py_ssize_t)row, (Py_ssize_t)size);
+                goto end;
+            }
+            *out = x[row];
+        }
+    }
+    result = all_finite(out - 2 * n, 2 * n) ? state : Py_None;
+    Py_INCREF(result);
+end:
+    Py_XDECREF(fields[0]);
+    Py_XDECREF(fields[1]);
+    Py_XDECREF(state);
+    return result;
+}
+
+/* drift(state, last, drift, dt, time, noise) */
+static PyObject *drift(PyObject *self, PyObject *const *args, Py_ssize_t count)
+{
+    double *state, *last, *before, *dts = NULL, *out, dt = 0, jumps = 0, drifts = 0;
+    if (!has_count(count, 6)) return NULL;
+    npy_intp n = size_of(args[2]);
+    if (!(state = numbers(args[0], 2 * n)) || !(last = numbers(args[1], 2 * n)) ||
+        !(before = numbers(args[2], n)))
+        return NULL;
+    if (PyFloat_Check(args[3])) dt = PyFloat_AS_DOUBLE(args[3]);
+    else if (!(dts = numbers(args[3], n))) return NULL;
+    double time = PyFloat_AsDouble(args[4]), noise = PyFloat_AsDouble(args[5]);
+    if (PyErr_Occurred()) return NULL;
+    PyObject *result = new_vector(n, &out);
+    if (!result) return NULL;
+    for (npy_intp i = 0; i < n; i++) {
+        if (dts) dt = dts[i];
+        double error = state[i] - last[i] - 0.5 * dt * (state[n + i] + last[n + i]);
+        out[i] = (1.0 - dt / time) * before[i] + error;
+        jumps += error * error;
+        drifts += out[i] * out[i];
+    }
+    if (jumps <= noise * noise && drifts <= 4 * noise * noise) return result;
+    Py_DECREF(result);
+    Py_RETURN_NONE;
+}
+
+/* is_within(x, low, high) */
+static PyObject *is_within(PyObject *self, PyObject *const *args, Py_ssize_t count)
+{
+    double *x[3];
+    npy_intp n = count ? size_of(args[0]) : 0;
+    if (!has_count(count, 3) || !vectors(args, 3, n, x)) return NULL;
+    for (npy_intp i = 0; i < n; i++)
+        if (!(x[0][i] >= x[1][i] && x[0][i] <= x[2][i])) Py_RETURN_FALSE;
+    Py_RETURN_TRUE;
+}
+
+/* is_near(x, y, tolerance) */
+static PyObject *is_near(PyObject *self, PyObject *const *args, Py_ssize_t count)
+{
+    double *x[3];
+    npy_intp n = count ? size_of(args[0]) : 0;
+    if (!has_count(count, 3) || !vectors(args, 3, n, x)) return NULL;
+    for (npy_intp i = 0; i < n; i++)
+        if (!(fabs(x[0][i] - x[1][i]) <= x[2][i])) Py_RETURN_FALSE;
+    Py_RETURN_TRUE;
+}
+
+/* quintic(control, s) */
+static PyObject *quintic(PyObject *self, PyObject *const *args, Py_ssize_t count)
+{
+    double *control, *out;
+    if (!has_count(count, 2)) return NULL;
+    npy_intp n = size_of(args[0]) / CONTROL_POINTS;
+    double s = PyFloat_AsDouble(args[1]), r = 1.0 - s;
+    if (PyErr_Occurred() || !(control = numbers(args[0], CONTROL_POINTS * n))) return NULL;
+    double ss = s * s, rr = r * r;
+    double basis[CONTROL_POINTS] = {r * rr * rr,      5 * s * rr * rr, 10 * ss * r * rr,
+                                    10 * s * ss * rr, 5 * ss * ss * r, s * ss * ss};
+    PyObject *result = new_vector(n, &out);
+    if (!result) return NULL;
+    for (npy_intp i = 0; i < n; i++) {
+        double sum = 0;
+        for (int k = 0; k < CONTROL_POINTS; k++) sum += basis[k] * control[k * n + i];
+        out[i] = sum;
+    }
+    return result;
+}
+
+/* feedback(q_d, v_d, a_d, q, v, kp, kd, continuous) */
+static PyObject *feedback(PyObject *self, PyObject *const *args, Py_ssize_t count)
+{
+    double *x[7], *out;
+    npy_intp n = count ? size_of(args[0]) : 0;
+    if (!has_count(count, 8) || !vectors(args, 7, n, x)) return NULL;
+    PyArrayObject *mask = (PyArrayObject *)args[7];
+    if (!PyArray_CheckExact(args[7]) || PyArray_TYPE(mask) != NPY_BOOL || !PyArray_ISCARRAY_RO(mask) ||
+        PyArray_SIZE(mask) != n)
+        return PyErr_Format(PyExc_TypeError, "expected a mask of %zd joints, got %R", (Py_ssize_t)n, args[7]);
+    const npy_bool *continuous = PyArray_DATA(mask);
+    PyObject *result = new_vector(n, &out);
+    if (!result) return NULL;
+    for (npy_intp i = 0; i < n; i++) {
+        double error = x[0][i] - x[3][i];
+        if (continuous[i] && !(fabs(error) < PI)) error -= 2 * PI * floor((error + PI) / (2 * PI));
+        out[i] = x[6][i] * (x[1][i] - x[4][i]) + x[5][i] * error + x[2][i];
+    }
+    return result;
+}
+
+/* limited(torque, last, rate, dt, bound) */
+static PyObject *limited(PyObject *self, PyObject *const *args, Py_ssize_t count)
+{
+    double *torque, *last, *rate, *bound, *out;
+    if (!has_count(count, 5)) return NULL;
+    npy_intp n = size_of(args[0]);
+    double dt = PyFloat_AsDouble(args[3]);
+    if (PyErr_Occurred() || !(torque = numbers(args[0], n)) || !(last = numbers(args[1], n)) ||
+        !(rate = numbers(args[2], n)) || !(bound = numbers(args[4], n)))
+        return NULL;
+    PyObject *command = new_vector(n, &out);
+    if (!command) return NULL;
+    int is_limited = 0;
+    for (npy_intp i = 0; i < n; i++) {
+        double wanted = isfinite(torque[i]) ? torque[i] : last[i], step = rate[i] * dt, x = wanted;
+        if (!(x >= last[i] - step)) x = last[i] - step;
+        if (!(x <= last[i] + step)) x = last[i] + step;
+        if (!(x >= -bound[i])) x = -bound[i];
+        if (!(x <= bound[i])) x = bound[i];
+        is_limited |= !(x == wanted);
+        out[i] = x;
+    }
+    PyArray_CLEARFLAGS((PyArrayObject *)command, NPY_ARRAY_WRITEABLE);
+    return Py_BuildValue("NO", command, is_limited ? Py_True : Py_False);
+}
+
+/* observed(external, last, A, v, h, applied, dt, gain) */
+static PyObject *observed(PyObject *self, PyObject *const *args, Py_ssize_t count)
+{
+    double *x[5], *last, *A, *out;
+    if (!has_count(count, 8)) return NULL;
+    npy_intp n = size_of(args[0]);
+    PyObject *given[4] = {args[0], args[3], args[4], args[5]};
+    PyArrayObject *matrix = (PyArrayObject *)args[2];
+    if (!vectors(given, 4, n, x) || !(last = numbers(args[1], (n + 2) * n))) return NULL;
+    /* A is symmetric: rows and columns may be exchanged. */
+    if (!PyArray_Check(args[2]) || PyArray_TYPE(matrix) != NPY_DOUBLE || PyArray_SIZE(matrix) != n * n ||
+        !(PyArray_ISCARRAY_RO(matrix) || PyArray_ISFARRAY_RO(matrix)))
+        return PyErr_Format(PyExc_TypeError, "expected a contiguous matrix, got %R", args[2]);
+    A = PyArray_DATA(matrix);
+    double *external = x[0], *v = x[1], *h = x[2], *applied = x[3];
+    double *last_A = last, *last_v = last + n * n, *last_h = last_v + n;
+    double dt = PyFloat_AsDouble(args[6]), gain = PyFloat_AsDouble(args[7]);
+    if (PyErr_Occurred()) return NULL;
+    PyObject *result = new_vector(n, &out);
+    if (!result) return NULL;
+    for (npy_intp i = 0; i < n; i++) {
+        double impulse = 0;
+        for (npy_intp j = 0; j < n; j++)
+            impulse += 0.5 * (last_A[i * n + j] + A[i * n + j]) * (v[j] - last_v[j]);
+        double rest = 0.5 * (last_h[i] + h[i]) - applied[i] - external[i];
+        out[i] = external[i] + gain * (impulse + dt * rest);
+    }
+    return result;
+}
+
+/* solved(A, b) */
+static PyObject *solved(PyObject *self, PyObject *const *args, Py_ssize_t count)
+{
+    double *x;
+    if (!has_count(count, 2)) return NULL;
+    npy_intp n = size_of(args[1]);
+    if (!numbers(args[0], n * n) || !numbers(args[1], n)) return NULL;
+    PyObject *result = PyArray_NewCopy((PyArrayObject *)args[1], NPY_CORDER);
+    PyObject *factors = PyArray_NewCopy((PyArrayObject *)args[0], NPY_CORDER);
+    if (!result || !factors) goto failed;
+    x = PyArray_DATA((PyArrayObject *)result);
+    double *A = PyArray_DATA((PyArrayObject *)factors);
+    for (npy_intp k = 0; k < n; k++) { /* Gaussian elimination; the largest number of a column is the pivot */
+        npy_intp pivot = k;
+        for (npy_intp i = k + 1; i < n; i++)
+            if (fabs(A[i * n + k]) > fabs(A[pivot * n + k])) pivot = i;
+        if (!(fabs(A[pivot * n + k]) > 0)) {
+            PyErr_SetString(PyExc_ZeroDivisionError, "the matrix is singular");
+            goto failed;
+        }
+        for (npy_intp j = 0; j < n && pivot != k; j++) {
+            double swapped = A[k * n + j];
+            A[k * n + j] = A[pivot * n + j];
+            A[pivot * n + j] = swapped;
+        }
+        double swapped = x[k];
+        x[k] = x[pivot];
+        x[pivot] = swapped;
+        for (npy_intp i = k + 1; i < n; i++) {
+            double factor = A[i * n + k] / A[k * n + k];
+            for (npy_intp j = k + 1; j < n; j++) A[i * n + j] -= factor * A[k * n + j];
+            x[i] -= factor * x[k];
+        }
+    }
+    for (npy_intp k = n - 1; k >= 0; k--) {
+        for (npy_intp j = k + 1; j < n; j++) x[k] -= A[k * n + j] * x[j];
+        x[k] /= A[k * n + k];
+    }
+    Py_DECREF(factors);
+    return result;
+failed:
+    Py_XDECREF(factors);
+    Py_XDECREF(result);
+    return NULL;
+}
+
+#define KERNEL(name) {#name, (PyCFunction)(void (*)(void))name, METH_FASTCALL, NULL}
+
+static PyMethodDef methods[] = {
+    {"is_finite", is_finite, METH_O, NULL},
+    KERNEL(are_vectors),
+    KERNEL(joint_state),
+    KERNEL(drift),
+    KERNEL(is_within),
+    KERNEL(is_near),
+    KERNEL(quintic),
+    KERNEL(feedback),
+    KERNEL(limited),
+    KERNEL(observed),
+    KERNEL(solved),
+    {NULL, NULL, 0, NULL},
+};
+
+static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, "kernels", NULL, -1, methods};
+
+PyMODINIT_FUNC PyInit_kernels(void)
+{
+    import_array();
+    return PyModule_Create(&module);
+}

@@ -1,0 +1,54 @@
+"""Compiled arithmetic of one control step over n joints (kernels.c); NaN never passes a check.
+
+Arrays are contiguous float64 of n numbers each, unless stated otherwise; any other is a TypeError.
+"""
+
+from .arrays import Array, Indices, Mask
+
+def is_finite(x: Array) -> bool:
+    """Whether all numbers of any array are finite."""
+
+def are_vectors(n: int, /, *values: object) -> bool:
+    """Whether each value is a contiguous float64 array of n finite numbers."""
+
+def joint_state(position: Array, velocity: Array, rows: Indices | None) -> Array | None:
+    """(q, v), 2 n numbers, from these rows of a message, None: all of them; None if one is not finite."""
+
+def drift(
+    state: Array, last: Array, drift: Array, dt: Array | float, time: float, noise: float
+) -> Array | None:
+    """Sum of the errors of positions against velocities over `time` [s], `dt` [s] after the last state.
+
+    States are (q, v). None if the norm of the errors is above `noise`, or that of the sums above twice that.
+    """
+
+def is_within(x: Array, low: Array, high: Array) -> bool:
+    """Whether low <= x <= high."""
+
+def is_near(x: Array, y: Array, tolerance: Array) -> bool:
+    """Whether |x - y| <= tolerance."""
+
+def quintic(control: Array, s: float) -> Array:
+    """Values at s in 0 .. 1 of curves with the control points (6, n)."""
+
+def feedback(
+    q_d: Array, v_d: Array, a_d: Array, q: Array, v: Array, kp: Array, kd: Array, continuous: Mask
+) -> Array:
+    """a_d + kd (v_d - v) + kp (q_d - q) [rad/s2]; errors of continuous joints by the short way."""
+
+def limited(torque: Array, last: Array, rate: Array, dt: float, bound: Array) -> tuple[Array, bool]:
+    """The torque [N m] nearest to `torque` within `bound` and at most rate dt from `last`; if that differs.
+
+    The bound comes before the rate. Numbers that are not finite become those of `last`. Read-only.
+    """
+
+def observed(
+    external: Array, last: Array, A: Array, v: Array, h: Array, applied: Array, dt: float, gain: float
+) -> Array:
+    """r + gain (mean(A) dv + dt (mean(h) - applied - r)), the next external torque r [N m].
+
+    `last` has n + 2 rows: A of the last step, then its v, then its h = C v + Q + Gamma_f.
+    """
+
+def solved(A: Array, b: Array) -> Array:
+    """x of A x = b; ZeroDivisionError if A is singular."""

@@ -1,0 +1,252 @@
+"""Every compiled kernel against the same formula in numpy: any numbers, any count of joints."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from krang_dynamics import kernels
+
+COUNTS = (0, 1, 2, 17, 60)
+SPECIAL = (np.nan, np.inf, -np.inf, -0.0, 0.0, 5e-324, 1.7e308, -1.7e308)
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def drawn(count):
+    """Samples of `count` vectors of one size, with and without special numbers, and one more number."""
+    random = np.random.default_rng(count)
+    for n in COUNTS:
+        for k in range(60):
+            share = (0.0, 0.02, 0.5)[k % 3]
+            x = random.choice([1e-3, 1.0, 10.0]) * random.uniform(-1, 1, (count, n + 1))
+            x = np.where(random.uniform(size=x.shape) < share, random.choice(SPECIAL, x.shape), x)
+            yield tuple(x[:, :n].copy()), float(x[0, n])
+
+
+def usual(seed, *shapes):
+    random = np.random.default_rng(seed)
+    return [random.uniform(-2, 2, shape) for shape in shapes]
+
+
+def test_is_finite():
+    for x, _ in drawn(1):
+        assert kernels.is_finite(x[0]) == np.isfinite(x[0]).all()
+
+
+@pytest.mark.parametrize('view', [lambda x: x[::2], lambda x: x.T, lambda x: x[:, 1], np.asfortranarray])
+def test_is_finite_of_arrays_in_any_order(view):
+    x = np.ones((6, 4))
+    assert kernels.is_finite(view(x))
+    x[:, 1] = np.nan
+    assert not kernels.is_finite(view(x))
+
+
+def test_are_vectors():
+    for x, _ in drawn(3):
+        n = len(x[0])
+        assert kernels.are_vectors(n, *x) == all(np.isfinite(y).all() for y in x)
+        assert not kernels.are_vectors(n + 1, *x)
+
+
+@pytest.mark.parametrize(
+    'value',
+    [
+        [1.0, 2.0],
+        None,
+        np.zeros(3),
+        np.zeros((2, 1)),
+        np.zeros(2, np.float32),
+        np.zeros(2, int),
+        np.zeros(4)[::2],
+        np.zeros(2, '>f8'),
+        np.ma.zeros(2),
+    ],
+)
+def test_are_vectors_refuses_everything_else(value):
+    assert kernels.are_vectors(2, np.zeros(2))
+    assert not kernels.are_vectors(2, np.zeros(2), value)
+
+
+@pytest.mark.parametrize('count', [(), (-1,), ('2',)])
+def test_are_vectors_needs_a_count(count):
+    with pytest.raises((TypeError, OverflowError)):
+        kernels.are_vectors(*count)
+
+
+def test_joint_state():
+    for x, _ in drawn(2):
+        rows = np.random.default_rng(1).permutation(len(x[0]))
+        for order in (None, rows, rows[: len(rows) // 2]):
+            expected = np.concatenate(x if order is None else [y[order] for y in x])
+            state = kernels.joint_state(*x, order)
+            if np.isfinite(expected).all():
+                assert state.tobytes() == expected.tobytes()
+            else:
+                assert state is None
+
+
+def test_joint_state_takes_numbers_of_other_types():
+    state = kernels.joint_state([1, 2], np.array([3, 4], np.float32), np.array([1, 0]))
+    np.testing.assert_array_equal(state, [2, 1, 4, 3])
+    assert kernels.joint_state(np.arange(4.0)[::2], np.zeros(2), None).tolist() == [0, 2, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ('position', 'velocity', 'rows'),
+    [
+        (np.zeros((2, 1)), np.zeros((2, 1)), None),
+        (np.zeros(2), np.zeros(3), None),
+        (np.zeros(2), np.zeros(2), np.array([0, 2])),
+        (np.zeros(2), np.zeros(2), np.array([-1])),
+        (np.zeros(2), np.zeros(2), np.array([0.0])),
+        (np.zeros(2), np.zeros(2), [0, 1]),
+        (['a', 'b'], np.zeros(2), None),
+    ],
+)
+def test_joint_state_refuses_what_does_not_fit(position, velocity, rows):
+    with pytest.raises((TypeError, ValueError, IndexError)):
+        kernels.joint_state(position, velocity, rows)
+
+
+@np.errstate(all='ignore')
+def test_drift():
+    verdicts = set()
+    for x, dt in drawn(5):
+        q, v, last_q, last_v, drift = x
+        state, last = np.concatenate([q, v]), np.concatenate([last_q, last_v])
+        error = q - last_q - 0.5 * dt * (v + last_v)
+        expected = (1 - dt / 0.2) * drift + error
+        small = np.sum(error**2) <= 0.025**2 and np.sum(expected**2) <= 0.05**2
+        verdicts.add((len(q), bool(small)))
+        for each in (dt, np.float64(dt), np.full(len(q), dt)):
+            found = kernels.drift(state, last, drift, each, 0.2, 0.025)
+            if small:
+                np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-15)
+            else:
+                assert found is None
+    assert verdicts == {(n, small) for n in COUNTS for small in (True, False)} - {(0, False)}
+
+
+@np.errstate(all='ignore')
+def test_is_within_and_is_near():
+    for (x, y, z), _ in drawn(3):
+        for low, high in ((y, z), (x, x), (x - 1, x + 1)):
+            assert kernels.is_within(x, low, high) == ((low <= x) & (x <= high)).all()
+        for tolerance in (z, np.abs(x - y), np.full(len(x), np.inf)):
+            assert kernels.is_near(x, y, tolerance) == (np.abs(x - y) <= tolerance).all()
+
+
+@pytest.mark.parametrize('n', COUNTS)
+@pytest.mark.parametrize('s', [0.0, 0.3, 1.0])
+def test_quintic(n, s):
+    (control,) = usual(n, (6, n))
+    basis = [(1 - s) ** 5, 5 * s * (1 - s) ** 4, 10 * s**2 * (1 - s) ** 3]
+    basis += [10 * s**3 * (1 - s) ** 2, 5 * s**4 * (1 - s), s**5]
+    np.testing.assert_allclose(kernels.quintic(control, s), basis @ control, rtol=1e-12, atol=1e-14)
+
+
+@np.errstate(all='ignore')
+def test_feedback():
+    for x, _ in drawn(7):
+        q_d, v_d, a_d, q, v, kp, kd = x
+        for mask in (np.zeros(len(q), bool), np.ones(len(q), bool)):
+            error = q_d - q
+            short = np.remainder(error + np.pi, 2 * np.pi) - np.pi
+            error = np.where(mask & ~(np.abs(error) < np.pi), short, error)
+            found, expected = kernels.feedback(*x, mask), kd * (v_d - v) + kp * error + a_d
+            plain = ~(np.abs(q_d - q) > 1e3)  # beyond, the rounding of a turn matters
+            np.testing.assert_allclose(found[plain], expected[plain], rtol=1e-9, atol=1e-9)
+
+
+@np.errstate(all='ignore')
+def test_limited():
+    for x, _ in drawn(4):
+        torque, last, rate, bound = x[0], *(np.nan_to_num(y, posinf=9.0, neginf=-9.0) for y in x[1:])
+        rate, bound = np.abs(rate), np.abs(bound)
+        wanted = np.where(np.isfinite(torque), torque, last)
+        for dt in (0.0, 1e-3, 0.02):
+            expected = np.clip(np.clip(wanted, last - rate * dt, last + rate * dt), -bound, bound)
+            command, is_limited = kernels.limited(torque, last, rate, dt, bound)
+            np.testing.assert_array_equal(command, expected)
+            assert is_limited is bool((expected != wanted).any())
+            assert not command.flags.writeable
+            assert np.isfinite(command).all()
+            assert (np.abs(command) <= bound).all()
+
+
+@pytest.mark.parametrize('place', ['torque', 'last', 'rate', 'dt'])
+def test_limited_is_within_the_bound_even_where_something_is_not_a_number(place):
+    values = {'torque': np.ones(2), 'last': np.ones(2), 'rate': np.ones(2), 'dt': 1e-3}
+    values[place] = values[place] * np.nan
+    command, _ = kernels.limited(*values.values(), np.array([0.5, 2.0]))
+    assert (np.abs(command) <= [0.5, 2.0]).all()
+
+
+@pytest.mark.parametrize('n', COUNTS)
+@pytest.mark.parametrize('order', 'CF')
+def test_observed(n, order):
+    external, last_A, A, v, last_v, h, last_h, applied = usual(n, n, (n, n), (n, n), *[n] * 5)
+    A, last_A = A + A.T, last_A + last_A.T
+    dt, gain = 0.01, 25.0
+    expected = external + gain * (
+        0.5 * (A + last_A) @ (v - last_v) + dt * (0.5 * (h + last_h) - applied - external)
+    )
+    last = np.vstack([last_A, last_v[None], last_h[None]])
+    found = kernels.observed(external, last, np.array(A, order=order), v, h, applied, dt, gain)
+    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize('n', COUNTS)
+def test_solved(n):
+    A, b = usual(n, (n, n), n)
+    before = A.copy(), b.copy()
+    np.testing.assert_allclose(kernels.solved(A, b), np.linalg.solve(A, b), rtol=1e-8, atol=1e-10)
+    np.testing.assert_array_equal(A, before[0])
+    np.testing.assert_array_equal(b, before[1])
+
+
+def test_solved_exchanges_rows_where_the_diagonal_is_zero():
+    assert kernels.solved(np.array([[0.0, 2.0], [1.0, 0.0]]), np.array([4.0, 3.0])).tolist() == [3.0, 2.0]
+
+
+@pytest.mark.parametrize('A', [np.zeros((2, 2)), np.ones((2, 2)), np.full((2, 2), np.nan)])
+def test_solved_of_a_singular_matrix_is_an_error(A):
+    with pytest.raises(ZeroDivisionError):
+        kernels.solved(A, np.ones(2))
+
+
+VECTOR, SMALL = np.zeros(3), np.zeros(2)
+CALLS = {
+    'drift': (np.zeros(6), np.zeros(6), VECTOR, 0.1, 0.2, 0.025),
+    'is_within': (VECTOR, VECTOR, VECTOR),
+    'is_near': (VECTOR, VECTOR, VECTOR),
+    'quintic': (np.zeros((6, 3)), 0.5),
+    'feedback': (*[VECTOR] * 7, np.zeros(3, bool)),
+    'limited': (VECTOR, VECTOR, VECTOR, 0.1, VECTOR),
+    'observed': (VECTOR, np.zeros((5, 3)), np.zeros((3, 3)), VECTOR, VECTOR, VECTOR, 0.1, 25.0),
+    'solved': (np.eye(3), VECTOR),
+}
+
+
+@pytest.mark.parametrize('name', CALLS)
+def test_a_wrong_argument_is_an_error_and_never_a_wrong_address(name):
+    kernel, good = getattr(kernels, name), CALLS[name]
+    kernel(*good)
+    for arguments in ((), good[:-1], (*good, VECTOR)):
+        with pytest.raises(TypeError):
+            kernel(*arguments)
+    for i, argument in enumerate(good):
+        wrong = [None, 'x', SMALL, np.zeros(4)]
+        if isinstance(argument, np.ndarray):
+            wrong += [0.0, argument.astype(np.float32), np.stack([argument, argument], axis=-1)[..., 0]]
+        for value in wrong:
+            with pytest.raises(TypeError):
+                kernel(*good[:i], value, *good[i + 1 :])
+
+
+def test_every_kernel_is_described_and_every_description_has_a_kernel():
+    described = re.findall(
+        r'^def (\w+)\(', (ROOT / 'krang_dynamics' / 'kernels.pyi').read_text(), re.MULTILINE
+    )
+    assert sorted(described) == sorted(name for name in dir(kernels) if not name.startswith('_'))
