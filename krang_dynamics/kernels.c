@@ -331,6 +331,92 @@ failed:
     return NULL;
 }
 
+/* A float64 matrix in any order of its numbers; NULL and a TypeError otherwise. */
+static PyArrayObject *matrix(PyObject *x, npy_intp rows)
+{
+    PyArrayObject *a = (PyArrayObject *)x;
+    if (PyArray_Check(x) && PyArray_TYPE(a) == NPY_DOUBLE && PyArray_ISBEHAVED_RO(a) && PyArray_NDIM(a) == 2 &&
+        PyArray_DIM(a, 0) == rows)
+        return a;
+    PyErr_Format(PyExc_TypeError, "expected a float64 matrix of %zd rows, got %R", (Py_ssize_t)rows, x);
+    return NULL;
+}
+
+#define ENTRY(a, i, j) (*(double *)PyArray_GETPTR2(a, i, j))
+#define CROSS(u, w, out) \
+    (out)[0] = (u)[1] * (w)[2] - (u)[2] * (w)[1], (out)[1] = (u)[2] * (w)[0] - (u)[0] * (w)[2], \
+    (out)[2] = (u)[0] * (w)[1] - (u)[1] * (w)[0]
+
+/* The axle of a wheel in the world, and its length along the ground; 0 and an error if it has no direction. */
+static int axle_in_world(PyObject *rotation, PyObject *axle, double *a, double *level)
+{
+    PyArrayObject *R = matrix(rotation, 3);
+    double *x = R ? numbers(axle, PyArray_DIM(R, 1)) : NULL;
+    if (!x || size_of(axle) != 3) {
+        if (!PyErr_Occurred()) PyErr_SetString(PyExc_TypeError, "expected a rotation and an axle");
+        return 0;
+    }
+    for (int i = 0; i < 3; i++) a[i] = ENTRY(R, i, 0) * x[0] + ENTRY(R, i, 1) * x[1] + ENTRY(R, i, 2) * x[2];
+    *level = hypot(a[0], a[1]);
+    if (*level >= 1e-6) return 1;
+    PyErr_SetString(PyExc_ValueError, "an axle is vertical; it must be parallel to the ground");
+    return 0;
+}
+
+/* contact_rows(rotation, axle, radius, J) */
+static PyObject *contact_rows(PyObject *self, PyObject *const *args, Py_ssize_t count)
+{
+    double a[3], level;
+    if (!has_count(count, 4)) return NULL;
+    double radius = PyFloat_AsDouble(args[2]);
+    if (PyErr_Occurred() || !axle_in_world(args[0], args[1], a, &level)) return NULL;
+    PyArrayObject *J = matrix(args[3], 6);
+    if (!J) return NULL;
+    /* The velocity along an axis e is e . v + (c x e) . w, with c = (side x, side y, down) to the contact. */
+    double x = a[0] / level, y = a[1] / level, side = radius * a[2], down = -radius * level;
+    double axes[3][6] = {{y, -x, 0, down * x, down * y, -side},
+                         {x, y, 0, -down * y, down * x, 0},
+                         {0, 0, 1, side * y, -side * x, 0}};
+    npy_intp shape[2] = {3, PyArray_DIM(J, 1)};
+    PyObject *result = PyArray_SimpleNew(2, shape, NPY_DOUBLE);
+    if (!result) return NULL;
+    double *out = PyArray_DATA((PyArrayObject *)result);
+    for (int i = 0; i < 3; i++)
+        for (npy_intp j = 0; j < shape[1]; j++, out++) {
+            *out = 0;
+            for (int k = 0; k < 6; k++) *out += axes[i][k] * ENTRY(J, k, j);
+        }
+    return result;
+}
+
+/* contact_bias(rotation, axle, radius, velocity, acceleration) */
+static PyObject *contact_bias(PyObject *self, PyObject *const *args, Py_ssize_t count)
+{
+    double a[3], level, rate[3], slip[3], turned[3], carried[3], *v, *acceleration, *out;
+    if (!has_count(count, 5)) return NULL;
+    double radius = PyFloat_AsDouble(args[2]);
+    if (PyErr_Occurred() || !axle_in_world(args[0], args[1], a, &level) || !(v = numbers(args[3], 6)) ||
+        !(acceleration = numbers(args[4], 6)))
+        return NULL;
+    double x = a[0] / level, y = a[1] / level, *spin = v + 3, *turn = acceleration + 3;
+    CROSS(spin, a, rate); /* of the axle */
+    double level_rate = x * rate[0] + y * rate[1];
+    double x_rate = (rate[0] - level_rate * x) / level, y_rate = (rate[1] - level_rate * y) / level;
+    double contact[3] = {radius * a[2] * x, radius * a[2] * y, -radius * level};
+    double contact_rate[3] = {radius * (rate[2] * x + a[2] * x_rate), radius * (rate[2] * y + a[2] * y_rate),
+                              -radius * level_rate};
+    CROSS(spin, contact, slip);
+    CROSS(turn, contact, turned);
+    CROSS(spin, contact_rate, carried);
+    for (int i = 0; i < 3; i++) slip[i] += v[i], turned[i] += acceleration[i] + carried[i];
+    PyObject *result = new_vector(3, &out);
+    if (!result) return NULL;
+    out[0] = y * turned[0] - x * turned[1] + y_rate * slip[0] - x_rate * slip[1];
+    out[1] = x * turned[0] + y * turned[1] + x_rate * slip[0] + y_rate * slip[1];
+    out[2] = turned[2];
+    return result;
+}
+
 #define KERNEL(name) {#name, (PyCFunction)(void (*)(void))name, METH_FASTCALL, NULL}
 
 static PyMethodDef methods[] = {
@@ -345,6 +431,8 @@ static PyMethodDef methods[] = {
     KERNEL(limited),
     KERNEL(observed),
     KERNEL(solved),
+    KERNEL(contact_rows),
+    KERNEL(contact_bias),
     {NULL, NULL, 0, NULL},
 };
 

@@ -52,3 +52,16 @@ def observed(
 
 def solved(A: Array, b: Array) -> Array:
     """x of A x = b; ZeroDivisionError if A is singular."""
+
+def contact_rows(rotation: Array, axle: Array, radius: float, J: Array) -> Array:
+    """Rows (3, n) of the velocity of a wheel's contact point: forwards, sideways and up.
+
+    The contact is the lowest point of a disc whose axle, a unit vector in its own frame, may lean. `rotation`
+    and J (6, n) are those of the wheel, in world axes. ValueError if the axle is vertical.
+    """
+
+def contact_bias(rotation: Array, axle: Array, radius: float, velocity: Array, acceleration: Array) -> Array:
+    """The acceleration (3,) of the same point at zero joint acceleration.
+
+    Velocity and acceleration (linear, angular) are those of the wheel, in world axes.
+    """

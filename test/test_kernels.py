@@ -216,6 +216,58 @@ def test_solved_of_a_singular_matrix_is_an_error(A):
         kernels.solved(A, np.ones(2))
 
 
+def wheel(seed):
+    """Rotation, axle, radius, Jacobian, velocity and acceleration of a wheel that leans."""
+    turn, axle, J, velocity, acceleration = usual(seed, (3, 3), 3, (6, 7), 6, 6)
+    return np.linalg.qr(turn)[0], axle / np.linalg.norm(axle), 0.3, J, velocity, acceleration
+
+
+def contact(rotation, axle, radius):
+    """The axes forwards, sideways and up, and the vector from the wheel's centre to its lowest point."""
+    a, up = rotation @ axle, np.array([0.0, 0.0, 1.0])
+    side = np.array([a[0], a[1], 0.0]) / np.hypot(a[0], a[1])
+    return np.array([np.cross(side, up), side, up]), radius * (a[2] * side - np.hypot(a[0], a[1]) * up)
+
+
+@pytest.mark.parametrize('seed', range(10))
+@pytest.mark.parametrize('order', 'CF')
+def test_contact_rows(seed, order):
+    rotation, axle, radius, J, _, _ = wheel(seed)
+    axes, c = contact(rotation, axle, radius)
+    expected = axes @ (J[:3] + np.cross(J[3:], c, axis=0))
+    found = kernels.contact_rows(np.array(rotation, order=order), axle, radius, np.array(J, order=order))
+    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize('seed', range(10))
+def test_contact_bias_is_the_derivative_of_the_contact_velocity(seed):
+    rotation, axle, radius, _, velocity, acceleration = wheel(seed)
+
+    def slip(t):
+        """Velocity of the contact at t, for a wheel that turns at (spin + turn t)."""
+        turned = cross_exponential(velocity[3:] * t + 0.5 * acceleration[3:] * t**2) @ rotation
+        axes, c = contact(turned, axle, radius)
+        moving = velocity + acceleration * t
+        return axes @ (moving[:3] + np.cross(moving[3:], c))
+
+    h = 1e-4
+    expected = (8 * (slip(h) - slip(-h)) - slip(2 * h) + slip(-2 * h)) / (12 * h)
+    found = kernels.contact_bias(rotation, axle, radius, velocity, acceleration)
+    np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-6)
+
+
+def cross_exponential(w):
+    """The rotation by the vector w [rad], Rodrigues' formula."""
+    angle = np.linalg.norm(w)
+    K = np.array([[0, -w[2], w[1]], [w[2], 0, -w[0]], [-w[1], w[0], 0]])
+    return np.eye(3) + np.sinc(angle / np.pi) * K + 0.5 * np.sinc(angle / (2 * np.pi)) ** 2 * K @ K
+
+
+def test_a_vertical_axle_is_refused():
+    with pytest.raises(ValueError, match='axle is vertical'):
+        kernels.contact_rows(np.eye(3), np.array([0.0, 0.0, 1.0]), 0.3, np.zeros((6, 2)))
+
+
 VECTOR, SMALL = np.zeros(3), np.zeros(2)
 CALLS = {
     'drift': (np.zeros(6), np.zeros(6), VECTOR, 0.1, 0.2, 0.025),
@@ -226,6 +278,8 @@ CALLS = {
     'limited': (VECTOR, VECTOR, VECTOR, 0.1, VECTOR),
     'observed': (VECTOR, np.zeros((5, 3)), np.zeros((3, 3)), VECTOR, VECTOR, VECTOR, 0.1, 25.0),
     'solved': (np.eye(3), VECTOR),
+    'contact_rows': (np.eye(3), np.array([0.0, 1.0, 0.0]), 0.3, np.zeros((6, 2))),
+    'contact_bias': (np.eye(3), np.array([0.0, 1.0, 0.0]), 0.3, np.zeros(6), np.zeros(6)),
 }
 
 
@@ -239,7 +293,8 @@ def test_a_wrong_argument_is_an_error_and_never_a_wrong_address(name):
     for i, argument in enumerate(good):
         wrong = [None, 'x', SMALL, np.zeros(4)]
         if isinstance(argument, np.ndarray):
-            wrong += [0.0, argument.astype(np.float32), np.stack([argument, argument], axis=-1)[..., 0]]
+            wrong += [0.0, argument.astype(np.float32)]
+            wrong += [np.stack([argument, argument], axis=-1)[..., 0]] if argument.ndim == 1 else []
         for value in wrong:
             with pytest.raises(TypeError):
                 kernel(*good[:i], value, *good[i + 1 :])

@@ -79,7 +79,9 @@ class Dynamics:
     def _fold(self) -> None:
         """From Pinocchio's joints to the robot's."""
         fold, data = self._map, self._data
-        self.A, self.C = fold.matrix(data.M), fold.matrix(data.C)
+        self.A = fold.matrix(data.M)
+        if self._coriolis:
+            self.C = fold.matrix(data.C)
         self.bias, self.gravity = fold.force(data.nle), fold.force(data.g)
 
     def point_speed(self, v: Array) -> float:

@@ -1,13 +1,13 @@
 """Wheels that roll without slipping: the velocity of each contact point is zero, J v = 0."""
 
 from collections.abc import Sequence
-from math import hypot
 
 import numpy as np
 import pinocchio as pin
 
 from ..arrays import Array
 from ..errors import ConfigError
+from ..kernels import contact_bias, contact_rows
 from .config import WheelConfig
 
 ALIGNED = pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
@@ -54,22 +54,25 @@ class Rolling:
         pin.computeJointJacobians(model, data, q)
         rows = np.empty((3, len(self._wheels), model.nv))
         for i, (frame, axle, radius) in enumerate(self._wheels):
-            a = pin.updateFramePlacement(model, data, frame).rotation @ axle
+            rotation = pin.updateFramePlacement(model, data, frame).rotation
             J = pin.getFrameJacobian(model, data, frame, ALIGNED).reshape(6, -1)
-            rows[:, i] = _contact_velocity(a, radius).dot(J)
+            try:
+                rows[:, i] = contact_rows(rotation, axle, radius, J)
+            except ValueError as error:
+                raise ConfigError(f'rolling: {error}') from None
         return rows.reshape(-1, model.nv)
 
     def bias(self, q: Array, v: Array) -> Array:
         """Jdot(q, v) v, so that J a + Jdot v = 0: the acceleration constraint of [otbot] section 5."""
         model, data = self._model, self._data
         pin.forwardKinematics(model, data, q, v, self._still)
-        blocks = []
-        for frame, axle, radius in self._wheels:
-            a = pin.updateFramePlacement(model, data, frame).rotation @ axle
-            velocity = pin.getFrameVelocity(model, data, frame, ALIGNED)
-            acceleration = pin.getFrameClassicalAcceleration(model, data, frame, ALIGNED)
-            blocks.append(_contact_acceleration(a, radius, velocity, acceleration))
-        bias = np.array(blocks).T.reshape(-1)[self._rows]
+        blocks = np.empty((3, len(self._wheels)))
+        for i, (frame, axle, radius) in enumerate(self._wheels):
+            rotation = pin.updateFramePlacement(model, data, frame).rotation
+            velocity = pin.getFrameVelocity(model, data, frame, ALIGNED).vector
+            acceleration = pin.getFrameClassicalAcceleration(model, data, frame, ALIGNED).vector
+            blocks[:, i] = contact_bias(rotation, axle, radius, velocity, acceleration)
+        bias = blocks.reshape(-1)[self._rows]
         return bias[_independent(self._all_rows(q)[self._rows])] if self._rows_vary else bias
 
 
@@ -85,58 +88,3 @@ def _independent(rows: Array) -> Array:
             kept.append(index)
             basis = np.vstack([basis, rest / length])
     return np.array(kept)
-
-
-def _contact_velocity(a: Array, radius: float) -> Array:
-    """Velocity of the contact forwards, sideways and up, from that of the wheel (linear, angular): 3 x 6.
-
-    The contact is the lowest point of a disc whose axle a (a unit vector) may lean. Its velocity along an
-    axis e is e . v + (c x e) . w, with the vector c from the centre to the contact.
-    """
-    ax, ay, az = a.tolist()
-    level = hypot(ax, ay)
-    if level < 1e-6:
-        raise ConfigError('rolling: an axle is vertical; it must be parallel to the ground')
-    x, y = ax / level, ay / level
-    side, down = radius * az, -radius * level  # c = (side x, side y, down)
-    return np.array(
-        [
-            [y, -x, 0.0, down * x, down * y, -side],
-            [x, y, 0.0, -down * y, down * x, 0.0],
-            [0.0, 0.0, 1.0, side * y, -side * x, 0.0],
-        ]
-    )
-
-
-def _contact_acceleration(
-    a: Array, radius: float, velocity: pin.Motion, acceleration: pin.Motion
-) -> tuple[float, float, float]:
-    """Time derivative of a contact's velocity forwards, sideways and up, at zero joint acceleration.
-
-    Plain floats, because arrays of three numbers take ten times as long.
-    """
-    ax, ay, az = axle = a.tolist()
-    spin, turn = velocity.angular.tolist(), acceleration.angular.tolist()
-    level = hypot(ax, ay)
-    x, y = ax / level, ay / level
-    ax_rate, ay_rate, az_rate = _cross(spin, axle)
-    level_rate = x * ax_rate + y * ay_rate
-    x_rate, y_rate = (ax_rate - level_rate * x) / level, (ay_rate - level_rate * y) / level
-    contact = (radius * az * x, radius * az * y, -radius * level)
-    contact_rate = (
-        radius * (az_rate * x + az * x_rate),
-        radius * (az_rate * y + az * y_rate),
-        -radius * level_rate,
-    )
-    slip = [u + w for u, w in zip(velocity.linear.tolist(), _cross(spin, contact), strict=True)]
-    parts = (acceleration.linear.tolist(), _cross(turn, contact), _cross(spin, contact_rate))
-    slip_rate = [sum(entries) for entries in zip(*parts, strict=True)]
-    return (
-        y * slip_rate[0] - x * slip_rate[1] + y_rate * slip[0] - x_rate * slip[1],
-        x * slip_rate[0] + y * slip_rate[1] + x_rate * slip[0] + y_rate * slip[1],
-        slip_rate[2],
-    )
-
-
-def _cross(u: Sequence[float], w: Sequence[float]) -> tuple[float, float, float]:
-    return u[1] * w[2] - u[2] * w[1], u[2] * w[0] - u[0] * w[2], u[0] * w[1] - u[1] * w[0]

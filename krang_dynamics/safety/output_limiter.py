@@ -24,9 +24,7 @@ class OutputLimiter:
         wanted = np.where(np.isfinite(torque), torque, 0.0)
         self.last = np.zeros_like(wanted)
         self._adopt_limit()
-        self.last = np.clip(wanted, -self._limit, self._limit)
-        self.last.flags.writeable = False
-        return self.last
+        return self.limit(wanted, 1.0, np.full_like(wanted, np.inf))[0]
 
     def limit(self, torque: Array, dt: float, rate: Array) -> tuple[Array, bool]:
         """The command nearest to `torque` [N m] within the limits, and whether a limit changed it.
@@ -39,10 +37,11 @@ class OutputLimiter:
         if self._above:
             bound = np.maximum(bound, np.abs(self.last) - self._limits.stop_rate * dt)
         # A new array that cannot be changed: the next command starts from it.
-        self.last, is_limited = limited(torque, self.last, rate, dt, bound)
+        command, is_limited = limited(torque, self.last, rate, dt, bound)
+        self.last = command
         if self._above:
             self._adopt_limit()
-        return self.last, is_limited
+        return command, is_limited
 
     def _adopt_limit(self) -> None:
         self._effort = self._limits.effort

@@ -203,7 +203,7 @@ def calmed(check):
 
 NOTHING = lambda f: lambda *a, **k: None  # noqa: E731
 MUTANTS = {
-    'P1:': (OutputLimiter, '_within', lambda f: lambda *a: f(*a) * nan, 0, SCENES),
+    'P1:': (OutputLimiter, 'limit', lambda f: lambda *a: (f(*a)[0] * nan, False), 0, SCENES),
     'P2': (OutputLimiter, '_adopt_limit', strong, 0, ['wrench', 'limits']),
     'P3': (SafetyStage, '_elapsed', lambda f: lambda *a: 1.1 * f(*a), 0, SCENES),
     'P3: the first': (OutputLimiter, 'start', lambda f: lambda self, tau: f(self, tau + 1.0), 0, SCENES),

@@ -521,16 +521,18 @@ def test_no_other_module_makes_outputs_or_writes_the_last_command():
 
 
 def test_every_change_of_the_last_command_goes_through_the_bound():
-    writers = {
-        function.name: [
-            ast.unparse(n.value)
-            for n in ast.walk(function)
-            if isinstance(n, ast.Assign) and any(ast.unparse(t) == 'self.last' for t in n.targets)
-        ]
-        for function in ast.walk(tree('safety/output_limiter.py'))
-        if isinstance(function, ast.FunctionDef)
+    def written(function, name):
+        assigned = [node for node in ast.walk(function) if isinstance(node, ast.Assign)]
+        return [ast.unparse(n.value) for n in assigned if name in map(ast.unparse, n.targets)]
+
+    functions = [n for n in ast.walk(tree('safety/output_limiter.py')) if isinstance(n, ast.FunctionDef)]
+    sources = {f.name: values for f in functions if (values := written(f, 'self.last'))}
+    assert {name: [source.partition('(')[0] for source in values] for name, values in sources.items()} == {
+        '__init__': ['np.zeros_like'],
+        'start': ['np.zeros_like'],
+        'limit': ['command'],
     }
-    sources = {name: values for name, values in writers.items() if values}
-    assert set(sources) == {'__init__', 'start', '_within'}
-    assert sources['__init__'][0].startswith('np.zeros_like(')
-    assert sources['start'][0].startswith('np.zeros_like(')
+    (limit,) = (function for function in functions if function.name == 'limit')
+    assert written(limit, '(command, is_limited)') == ['limited(torque, self.last, rate, dt, bound)']
+    raised = 'np.maximum(bound, np.abs(self.last) - self._limits.stop_rate * dt)'  # after a limit was lowered
+    assert written(limit, 'bound') == ['self._limit', raised]

@@ -6,6 +6,7 @@ import numpy as np
 
 from ...arrays import Array
 from ...errors import InputError
+from ...kernels import feedback, solved
 from ...robot.model import Robot
 from .term import Term, TermInputs, register_term
 
@@ -25,9 +26,11 @@ class RollingBase(Term):
 
     name = 'rolling_base'
     follows_reference = True
+    needs_friction = True
 
     def __init__(self, robot: Robot, kp: float = KP, kd: float = KD) -> None:
-        self.kp, self.kd = kp, kd
+        self._kp, self._kd = np.full(robot.nv, kp), np.full(robot.nv, kd)
+        self._continuous = np.zeros(robot.nv, dtype=bool)  # the heading counts its turns
         driven = np.array([robot.config.joints[name].driven for name in robot.joint_names])
         self.followed = ~driven
         self._task, self._motors = np.flatnonzero(~driven), np.flatnonzero(driven)
@@ -43,11 +46,19 @@ class RollingBase(Term):
         return cls(robot)
 
     def torque(self, state: TermInputs) -> Array:
-        task, motors, robot, reference = self._task, self._motors, state.dynamics.robot, state.reference
-        wanted = reference.a + self.kd * (reference.v - state.v) + self.kp * (reference.q - state.q)
-        a, torque = np.zeros((2, robot.nv))
-        a[task] = wanted[task]
+        task, motors, reference, dynamics = self._task, self._motors, state.reference, state.dynamics
+        robot = dynamics.robot
+        q_d, v_d, a_d = reference.q, reference.v, reference.a
+        a = feedback(q_d, v_d, a_d, state.q, state.v, self._kp, self._kd, self._continuous)
+        a[motors] = 0.0
         J, bias = robot.constraint_jacobian(state.q), robot.constraint_bias(state.q, state.v)
-        a[motors] = -np.linalg.solve(J[:, motors], J.dot(a) + bias)
-        torque[motors] = robot.motor_torque(state.q, state.v, a, friction=True)
+        J_task, J_motors = J.take(task, axis=1), J.take(motors, axis=1)
+        a[motors] = -solved(J_motors, J.dot(a) + bias)
+        # The rows of the passive joints give the forces of the wheels, as in Robot.motor_torque().
+        force = dynamics.A.dot(a)
+        force += dynamics.bias
+        force += state.friction
+        forces = solved(J_task.T.copy(), force.take(task))
+        torque = np.zeros(len(a))
+        torque[motors] = force.take(motors) - forces.dot(J_motors)
         return torque
