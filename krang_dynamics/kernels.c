@@ -331,6 +331,79 @@ failed:
     return NULL;
 }
 
+/* friction(v, table, is_smooth) */
+static PyObject *friction(PyObject *self, PyObject *const *args, Py_ssize_t count)
+{
+    if (!has_count(count, 3)) return NULL;
+    PyArrayObject *v = (PyArrayObject *)args[0];
+    int dimensions = PyArray_Check(args[0]) ? PyArray_NDIM(v) : 0, is_smooth = PyObject_IsTrue(args[2]);
+    if ((dimensions != 1 && dimensions != 2) || PyArray_TYPE(v) != NPY_DOUBLE || !PyArray_ISBEHAVED_RO(v))
+        return PyErr_Format(PyExc_TypeError, "expected velocities as one or two dimensions of float64, got %R", v);
+    npy_intp n = PyArray_DIM(v, dimensions - 1), rows = dimensions == 2 ? PyArray_DIM(v, 0) : 1;
+    double *table = numbers(args[1], 6 * n);
+    if (!table || is_smooth < 0) return NULL;
+    PyArrayObject *result = (PyArrayObject *)PyArray_NewLikeArray(v, NPY_KEEPORDER, NULL, 0);
+    if (!result) return NULL;
+    npy_intp from = dimensions == 2 ? PyArray_STRIDE(v, 0) : 0, to = dimensions == 2 ? PyArray_STRIDE(result, 0) : 0;
+    for (npy_intp j = 0; j < n; j++) {
+        double viscous = table[j], coulomb = table[n + j], width = table[2 * n + j];
+        double stribeck = table[3 * n + j], speed = table[4 * n + j], offset = table[5 * n + j];
+        char *in = PyArray_BYTES(v) + j * PyArray_STRIDE(v, dimensions - 1);
+        char *out = PyArray_BYTES(result) + j * PyArray_STRIDE(result, dimensions - 1);
+        for (npy_intp i = 0; i < rows; i++, in += from, out += to) {
+            double x = *(double *)in, dry = coulomb;
+            double sign = is_smooth ? tanh(x / width) : x > 0 ? 1.0 : x < 0 ? -1.0 : x;
+            if (stribeck != 0) dry += stribeck * exp(-(x / speed) * (x / speed));
+            *(double *)out = sign * dry + viscous * x + offset;
+        }
+    }
+    return (PyObject *)result;
+}
+
+/* add(total, x) */
+static PyObject *add(PyObject *self, PyObject *const *args, Py_ssize_t count)
+{
+    if (!has_count(count, 2)) return NULL;
+    npy_intp n = size_of(args[0]);
+    double *total = numbers(args[0], n);
+    PyArrayObject *x = (PyArrayObject *)args[1];
+    if (!total) return NULL;
+    if (!PyArray_ISWRITEABLE((PyArrayObject *)args[0]) || !PyArray_CheckExact(args[1]) ||
+        PyArray_TYPE(x) != NPY_DOUBLE || !PyArray_ISCARRAY_RO(x) || PyArray_NDIM(x) != 1 || PyArray_DIM(x, 0) != n)
+        Py_RETURN_FALSE;
+    for (npy_intp i = 0; i < n; i++) total[i] += ((double *)PyArray_DATA(x))[i];
+    Py_RETURN_TRUE;
+}
+
+/* command(torque, v, rows, per_torque, per_speed, limit) */
+static PyObject *command(PyObject *self, PyObject *const *args, Py_ssize_t count)
+{
+    double *torque, *v, *factors[3], *out;
+    if (!has_count(count, 6)) return NULL;
+    npy_intp n = size_of(args[0]), m = size_of(args[2]);
+    PyArrayObject *rows = (PyArrayObject *)args[2];
+    if (!PyArray_Check(args[2]) || PyArray_TYPE(rows) != NPY_INTP || !PyArray_ISCARRAY_RO(rows))
+        return PyErr_Format(PyExc_TypeError, "expected indices, got %R", args[2]);
+    if (!(torque = numbers(args[0], n)) || !(v = numbers(args[1], n)) || !vectors(args + 3, 3, m, factors))
+        return NULL;
+    PyObject *result = new_vector(m, &out);
+    if (!result) return NULL;
+    for (npy_intp i = 0; i < m; i++) {
+        npy_intp row = ((npy_intp *)PyArray_DATA(rows))[i];
+        if (row < 0 || row >= n) {
+            Py_DECREF(result);
+            return PyErr_Format(PyExc_IndexError, "row %zd of %zd joints", (Py_ssize_t)row, (Py_ssize_t)n);
+        }
+        double x = factors[0][i] * torque[row], limit = factors[2][i];
+        if (factors[1][i] != 0) x += factors[1][i] * v[row];
+        if (!isfinite(x)) x = 0;
+        if (!(x <= limit)) x = limit;
+        if (!(x >= -limit)) x = -limit;
+        out[i] = x;
+    }
+    return result;
+}
+
 /* A float64 matrix in any order of its numbers; NULL and a TypeError otherwise. */
 static PyArrayObject *matrix(PyObject *x, npy_intp rows)
 {
@@ -431,6 +504,9 @@ static PyMethodDef methods[] = {
     KERNEL(limited),
     KERNEL(observed),
     KERNEL(solved),
+    KERNEL(friction),
+    KERNEL(add),
+    KERNEL(command),
     KERNEL(contact_rows),
     KERNEL(contact_bias),
     {NULL, NULL, 0, NULL},

@@ -65,3 +65,18 @@ def contact_bias(rotation: Array, axle: Array, radius: float, velocity: Array, a
 
     Velocity and acceleration (linear, angular) are those of the wheel, in world axes.
     """
+
+def friction(v: Array, table: Array, is_smooth: bool) -> Array:
+    """Gamma_f [N m] for v [rad/s], (n,) or (m, n), in any memory order; the result has the same order.
+
+    The rows of the table (6, n): viscous, Coulomb, width, Stribeck, its speed, offset. `is_smooth`: tanh in
+    place of the sign.
+    """
+
+def add(total: Array, x: object) -> bool:
+    """Add x to `total` in place; False, and nothing added, if x is not an array of the same kind."""
+
+def command(
+    torque: Array, v: Array, rows: Indices, per_torque: Array, per_speed: Array, limit: Array
+) -> Array:
+    """Drivers' commands per_torque torque + per_speed v of these rows, within +-limit; 0 where not finite."""

@@ -216,6 +216,64 @@ def test_solved_of_a_singular_matrix_is_an_error(A):
         kernels.solved(A, np.ones(2))
 
 
+@pytest.mark.parametrize('is_smooth', [True, False])
+@np.errstate(all='ignore')
+def test_friction(is_smooth):
+    for (v,), _ in drawn(1):
+        parts = np.abs(usual(1, (6, len(v)))[0])
+        parts[3, ::2] = 0.0  # joints with and without Stribeck friction
+        viscous, coulomb, width, stribeck, speed, offset = parts
+        sign = np.tanh(v / width) if is_smooth else np.sign(v)
+        dry = np.where(stribeck != 0, coulomb + stribeck * np.exp(-((v / speed) ** 2)), coulomb)
+        found = kernels.friction(v, parts, is_smooth)
+        np.testing.assert_allclose(found, sign * dry + viscous * v + offset, rtol=1e-9, atol=1e-12)
+
+
+def test_friction_of_many_velocities_in_any_order():
+    v, table = usual(3, (5, 4), (6, 4))
+    expected = np.array([kernels.friction(row, table, True) for row in v])
+    for given in (v, np.asfortranarray(v), np.repeat(v, 2, axis=1)[:, ::2], v.copy()[::-1][::-1]):
+        np.testing.assert_array_equal(kernels.friction(given, table, True), expected)
+    np.testing.assert_array_equal(kernels.friction(v[::-1], table, True), expected[::-1])
+    assert kernels.friction(np.asfortranarray(v), table, True).flags.f_contiguous
+    assert kernels.friction(np.zeros((0, 4)), table, True).shape == (0, 4)
+
+
+def test_add():
+    for (total, x), _ in drawn(2):
+        with np.errstate(all='ignore'):
+            expected = total + x
+        assert kernels.add(total, x)
+        np.testing.assert_array_equal(total, expected)
+
+
+@pytest.mark.parametrize(
+    'x', [None, 1.0, [1.0, 2.0], np.ones(3), np.ones((2, 1)), np.ones(2, int), np.ones(4)[::2]]
+)
+def test_add_changes_nothing_where_the_kinds_differ(x):
+    total = np.zeros(2)
+    assert not kernels.add(total, x)
+    assert total.tolist() == [0, 0]
+
+
+@np.errstate(all='ignore')
+def test_command():
+    for (torque, v, per_torque, per_speed, limit), _ in drawn(5):
+        rows = np.random.default_rng(2).permutation(len(torque))
+        for factor in (per_speed, 0 * rows.astype(float)):
+            limits = np.where(np.isnan(limit), np.inf, np.abs(limit))
+            wanted = per_torque * torque[rows] + np.where(factor != 0, factor * v[rows], 0.0)
+            expected = np.clip(np.where(np.isfinite(wanted), wanted, 0.0), -limits, limits)
+            found = kernels.command(torque, v, rows, per_torque, factor, limits)
+            np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize('row', [-1, 3])
+def test_command_of_a_joint_that_does_not_exist_is_an_error(row):
+    with pytest.raises(IndexError):
+        kernels.command(VECTOR, VECTOR, np.array([row]), *[np.ones(1)] * 3)
+
+
 def wheel(seed):
     """Rotation, axle, radius, Jacobian, velocity and acceleration of a wheel that leans."""
     turn, axle, J, velocity, acceleration = usual(seed, (3, 3), 3, (6, 7), 6, 6)
@@ -278,6 +336,8 @@ CALLS = {
     'limited': (VECTOR, VECTOR, VECTOR, 0.1, VECTOR),
     'observed': (VECTOR, np.zeros((5, 3)), np.zeros((3, 3)), VECTOR, VECTOR, VECTOR, 0.1, 25.0),
     'solved': (np.eye(3), VECTOR),
+    'friction': (VECTOR, np.ones((6, 3)), True),
+    'command': (VECTOR, VECTOR, np.arange(3), VECTOR, VECTOR, VECTOR),
     'contact_rows': (np.eye(3), np.array([0.0, 1.0, 0.0]), 0.3, np.zeros((6, 2))),
     'contact_bias': (np.eye(3), np.array([0.0, 1.0, 0.0]), 0.3, np.zeros(6), np.zeros(6)),
 }
@@ -291,10 +351,13 @@ def test_a_wrong_argument_is_an_error_and_never_a_wrong_address(name):
         with pytest.raises(TypeError):
             kernel(*arguments)
     for i, argument in enumerate(good):
+        if isinstance(argument, bool):
+            continue
         wrong = [None, 'x', SMALL, np.zeros(4)]
         if isinstance(argument, np.ndarray):
             wrong += [0.0, argument.astype(np.float32)]
-            wrong += [np.stack([argument, argument], axis=-1)[..., 0]] if argument.ndim == 1 else []
+            is_vector = argument.ndim == 1 and name != 'friction'  # which takes any order
+            wrong += [np.stack([argument, argument], axis=-1)[..., 0]] if is_vector else []
         for value in wrong:
             with pytest.raises(TypeError):
                 kernel(*good[:i], value, *good[i + 1 :])

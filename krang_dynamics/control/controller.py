@@ -9,6 +9,7 @@ import numpy as np
 
 from ..arrays import Array, is_finite
 from ..errors import InputError, KrangError, UnknownNameError
+from ..kernels import add
 from ..robot.model import Robot
 from ..robot.payload import Payload
 from ..safety.joint_buffer import JointSamples
@@ -425,9 +426,10 @@ class TorqueController:
         for term in self.terms:
             try:
                 terms[term.name] = torque = term.torque(state)
-                if torque.shape != total.shape:
-                    raise InputError(f'its torque has shape {torque.shape}; it must be {total.shape}')
-                total += torque
+                if not add(total, torque):  # an array of another kind
+                    if torque.shape != total.shape:
+                        raise InputError(f'its torque has shape {torque.shape}; it must be {total.shape}')
+                    total += torque
                 fault = term.fault()
             except Exception as error:  # of any kind: the motors still need the command of the stop policy
                 fault = Fault('term', f'{term.name}: {type(error).__name__}: {error}')

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from .. import kernels
 from ..arrays import Array, Indices, is_finite
 from ..errors import InputError, UnknownNameError
 from ..robot.config import ActuatorConfig, Unit
@@ -38,7 +39,7 @@ class Drivers:
         gain = np.array([a.sign * self.unit.gain(joints[a.joint].motor, a.ratio) for a in chosen])
         drag = motors.drag[self._rows]
         self._per_torque = np.array([a.share for a in chosen]) / gain
-        self._per_speed = drag * (1 / gain) if drag.any() else None  # speed is not shared
+        self._per_speed = drag * (1 / gain)  # speed is not shared
         self._gain = np.zeros((robot.nv, len(chosen)))
         self._gain[self._rows, np.arange(len(chosen))] = gain
         self._drag = np.bincount(self._rows, drag, robot.nv)
@@ -48,10 +49,7 @@ class Drivers:
 
     def command(self, torque: Array, v: Array) -> Array:
         """Command in `unit` over `names` for torque [N m] and v [rad/s] over the robot's joints."""
-        command = torque.take(self._rows) * self._per_torque
-        if self._per_speed is not None:
-            command += v.take(self._rows) * self._per_speed
-        return self._possible(command)
+        return kernels.command(torque, v, self._rows, self._per_torque, self._per_speed, self._limit)
 
     def torque(self, command: Array, v: Array) -> Array:
         """Torque [N m] over the robot's joints that a command over `names` gives; 0 at all others."""

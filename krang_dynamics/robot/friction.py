@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..arrays import Array
+from ..kernels import friction
 from .config import FrictionConfig
 
 WIDTH, STRIBECK_SPEED = 1.0, 0.1  # of joints that the robot file does not name [rad/s]
@@ -25,17 +26,14 @@ class Friction:
         self.offset = values(config.offset)
         self.sign = config.sign
         self.has_offset = bool(self.offset.any())
-        self._has_stribeck = bool(self.stribeck.any())
+        self._is_smooth = config.sign == 'smooth'
+        parts = (self.viscous, self.coulomb, self.width, self.stribeck, self.stribeck_speed, self.offset)
+        self._table = np.array(parts)
 
     def torque(self, v: Array) -> Array:
         """Gamma_f(v) [N m], v in rad/s."""
         # tanh(v) = 2 / (1 + exp(-2 v)) - 1, the smooth sign of the source.
-        torque = np.tanh(v / self.width) if self.sign == 'smooth' else np.sign(v)
-        torque *= self._dry(v)
-        torque += self.viscous * v
-        if self.has_offset:
-            torque += self.offset
-        return np.asarray(torque)
+        return friction(v, self._table, self._is_smooth)
 
     def slope(self, v: Array) -> Array:
         """dGamma_f/dv [N m s/rad]; the exact sign has slope 0, also at v = 0."""
@@ -43,9 +41,5 @@ class Friction:
             return self.viscous.copy()
         sign, x = np.tanh(v / self.width), v / self.stribeck_speed
         falling = self.stribeck * np.exp(-(x**2)) * -2 * x / self.stribeck_speed
-        return np.asarray(self.viscous + self._dry(v) * (1 - sign**2) / self.width + falling * sign)
-
-    def _dry(self, v: Array) -> Array:
-        if not self._has_stribeck:
-            return self.coulomb
-        return np.asarray(self.coulomb + self.stribeck * np.exp(-((v / self.stribeck_speed) ** 2)))
+        dry = self.coulomb + self.stribeck * np.exp(-(x**2))
+        return np.asarray(self.viscous + dry * (1 - sign**2) / self.width + falling * sign)

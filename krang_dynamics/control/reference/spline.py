@@ -28,7 +28,7 @@ class Spline:
         self.rest = rest
         # Plain floats: indexing arrays would cost more time than the mathematics.
         self._knots: list[float] = knots.tolist()
-        self._pieces = control.reshape(len(control), SIZE, rest.size)
+        self._pieces = list(control.reshape(len(control), SIZE, rest.size))
 
     @classmethod
     def resting(cls, rest: Array) -> 'Spline':

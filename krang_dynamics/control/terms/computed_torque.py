@@ -8,7 +8,7 @@ import numpy as np
 
 from ...arrays import Array, Mask
 from ...errors import InputError
-from ...kernels import feedback
+from ...kernels import feedback, solved
 from ...robot.model import Robot
 from ..drivers import drivers_of
 from ..parameters import Parameter
@@ -54,10 +54,9 @@ class ComputedTorque(Term):
         passive = [not robot.config.joints[name].driven for name in names]
         rows = np.flatnonzero(passive & ~self.followed)
         self.needs_friction = bool(rows.size)
-        # A slice where it is possible: it needs no memory at a step.
-        self._is_single = rows.size == 1
-        self._passive = slice(rows[0], rows[0] + 1) if self._is_single else rows
-        self._block = (self._passive, self._passive) if self._is_single else np.ix_(rows, rows)
+        self._passive = rows
+        self._block = np.ix_(rows, rows)
+        self._single = int(rows[0]) if rows.size == 1 else None  # the only passive joint
         self._is_complete = bool(self.followed.all())
         self._robot = robot
 
@@ -101,10 +100,11 @@ class ComputedTorque(Term):
         """
         a = self.followed * a
         if self.needs_friction:
-            A, rows = state.dynamics.A, self._passive
-            force = A[rows].dot(a) + (state.dynamics.bias + state.friction)[rows]
-            block = A[self._block]
-            a[rows] = -(force / block[0] if self._is_single else np.linalg.solve(block, force))
+            A, bias, i, rows = state.dynamics.A, state.dynamics.bias, self._single, self._passive
+            if i is not None:
+                a[i] = -(A[i].dot(a) + bias[i] + state.friction[i]) / A[i, i]
+            else:
+                a[rows] = -solved(A[self._block], A[rows].dot(a) + (bias + state.friction)[rows])
         return a
 
 

@@ -4,7 +4,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...arrays import Array, any_true
+from ...arrays import Array
+from ...kernels import is_within
 from ...robot.model import Robot
 from .term import Term, TermInputs, register_term
 
@@ -32,7 +33,7 @@ class JointLimits(Term):
         return cls(robot)
 
     def torque(self, state: TermInputs) -> Array:
-        if not any_true((state.q < self._near_lower) | (state.q > self._near_upper)):
+        if is_within(state.q, self._near_lower, self._near_upper):
             return self._zero
         distance = np.where(state.v > 0, self._upper - state.q, state.q - self._lower)
         depth = np.clip(1.0 - distance / ZONE, 0.0, 1.0)
