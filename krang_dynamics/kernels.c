@@ -39,6 +39,17 @@ static int has_count(Py_ssize_t count, Py_ssize_t expected)
     return 0;
 }
 
+/* A float64 matrix in any order of its numbers; NULL and a TypeError otherwise. */
+static PyArrayObject *matrix(PyObject *x, npy_intp rows)
+{
+    PyArrayObject *a = (PyArrayObject *)x;
+    if (PyArray_Check(x) && PyArray_TYPE(a) == NPY_DOUBLE && PyArray_ISBEHAVED_RO(a) && PyArray_NDIM(a) == 2 &&
+        PyArray_DIM(a, 0) == rows)
+        return a;
+    PyErr_Format(PyExc_TypeError, "expected a float64 matrix of %zd rows, got %R", (Py_ssize_t)rows, x);
+    return NULL;
+}
+
 /* Reads `count` arrays of n numbers each; 0 and a TypeError if one is not so. */
 static int vectors(PyObject *const *args, int count, npy_intp n, double **out)
 {
@@ -291,9 +302,11 @@ static PyObject *solved(PyObject *self, PyObject *const *args, Py_ssize_t count)
     double *x;
     if (!has_count(count, 2)) return NULL;
     npy_intp n = size_of(args[1]);
-    if (!numbers(args[0], n * n) || !numbers(args[1], n)) return NULL;
+    PyArrayObject *given = matrix(args[0], n);
+    if (!given || !numbers(args[1], n)) return NULL;
+    if (PyArray_DIM(given, 1) != n) return PyErr_Format(PyExc_TypeError, "expected a square matrix");
     PyObject *result = PyArray_NewCopy((PyArrayObject *)args[1], NPY_CORDER);
-    PyObject *factors = PyArray_NewCopy((PyArrayObject *)args[0], NPY_CORDER);
+    PyObject *factors = PyArray_NewCopy(given, NPY_CORDER);
     if (!result || !factors) goto failed;
     x = PyArray_DATA((PyArrayObject *)result);
     double *A = PyArray_DATA((PyArrayObject *)factors);
@@ -402,17 +415,6 @@ static PyObject *command(PyObject *self, PyObject *const *args, Py_ssize_t count
         out[i] = x;
     }
     return result;
-}
-
-/* A float64 matrix in any order of its numbers; NULL and a TypeError otherwise. */
-static PyArrayObject *matrix(PyObject *x, npy_intp rows)
-{
-    PyArrayObject *a = (PyArrayObject *)x;
-    if (PyArray_Check(x) && PyArray_TYPE(a) == NPY_DOUBLE && PyArray_ISBEHAVED_RO(a) && PyArray_NDIM(a) == 2 &&
-        PyArray_DIM(a, 0) == rows)
-        return a;
-    PyErr_Format(PyExc_TypeError, "expected a float64 matrix of %zd rows, got %R", (Py_ssize_t)rows, x);
-    return NULL;
 }
 
 #define ENTRY(a, i, j) (*(double *)PyArray_GETPTR2(a, i, j))

@@ -9,7 +9,6 @@ from ..arrays import Array, Indices
 from ..robot.model import Robot
 
 ALIGNED = pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
-LOCAL = pin.ReferenceFrame.LOCAL
 
 
 class Dynamics:
@@ -34,8 +33,17 @@ class Dynamics:
         if not self._is_in_order:
             self._fold()
         self._frames = {name: self._model.getFrameId(name, pin.FrameType.BODY) for name in robot.frames}
+        self._J = self._data.J  # of all joints in the world, 6 x joints
+        self._supports = {name: self._support(index) for name, index in self._frames.items()}
         self._bodies, points = self._far_points()
         self._levers = np.array([-pin.skew(point) for point in points])  # w x p = -[p] w, without np.cross
+
+    def _support(self, frame: int) -> Array:
+        """1 for joints of Pinocchio that move a frame, 0 for others."""
+        moving = np.zeros(self._model.nv)
+        for joint in list(self._model.supports[self._model.frames[frame].parentJoint])[1:]:
+            moving[self._model.joints[joint].idx_v] = 1.0
+        return moving
 
     def _far_points(self) -> tuple[Indices, Array]:
         """Points that show how fast a robot moves, by joint and in its frame [m].
@@ -102,10 +110,13 @@ class Dynamics:
         J = pin.getFrameJacobian(self._model, self._data, self._frames[frame], ALIGNED)
         return self._map.columns(J if J.ndim == 2 else J[:, None])
 
-    def local_jacobian(self, frame: str) -> Array:
-        """The same in the frame's own axes."""
-        J = pin.getFrameJacobian(self._model, self._data, self._frames[frame], LOCAL)
-        return self._map.columns(J if J.ndim == 2 else J[:, None])
+    def wrench_torque(self, frame: str, f: Array, frame_id: str) -> Array:
+        """J^T f [N m] of a wrench of `frame` in the axes and at the origin of frame_id, [krang] eq. 16."""
+        placement = pin.updateFramePlacement(self._model, self._data, self._frames[frame_id])
+        about_origin: Array = placement.act(pin.Force(f)).vector  # of the world, like the columns of data.J
+        torque = about_origin.dot(self._J)
+        torque *= self._supports[frame]
+        return self._map.force(torque)
 
     def pose(self, frame: str) -> tuple[Array, Array]:
         """Rotation to, and position in, the world [m]."""

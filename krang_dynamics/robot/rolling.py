@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import pinocchio as pin
 
-from ..arrays import Array
+from ..arrays import Array, Indices, consecutive
 from ..errors import ConfigError
 from ..kernels import contact_bias, contact_rows
 from .config import WheelConfig
@@ -35,10 +35,11 @@ class Rolling:
         self._last: tuple[bytes, Array] = (b'', self._still)  # q as bytes, and J there
         random = np.random.default_rng(0)
         states = random.uniform(-1, 1, (6, model.nq))
-        self._rows = _independent(np.hstack([self._all_rows(q) for q in states]))
+        rows = _independent(np.hstack([self._all_rows(q) for q in states]))
+        self._rows = consecutive(rows)
         # Forward rows are independent by their wheels' spin. A second sideways row or an upward row can
         # depend on another one in states where wheels line up, so those are checked in every state.
-        self._rows_vary = bool((self._rows >= len(wheels)).sum() > 1)
+        self._rows_vary = bool((rows >= len(wheels)).sum() > 1)
 
     def jacobian(self, q: Array) -> Array:
         """J(q), [otbot] section 5."""
@@ -76,7 +77,7 @@ class Rolling:
         return bias[_independent(self._all_rows(q)[self._rows])] if self._rows_vary else bias
 
 
-def _independent(rows: Array) -> Array:
+def _independent(rows: Array) -> Indices:
     """Indices of the rows that are linearly independent of earlier ones, to 1e-9 of the largest entry."""
     smallest = 1e-9 * np.abs(rows).max()
     kept: list[int] = []

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from ...arrays import Array
+from ...arrays import Array, consecutive
 from ...kernels import is_near, observed, solved
 from ...robot.model import Robot
 from ...safety.modes import Fault
@@ -64,6 +64,7 @@ class Observer(Term):
         # The observer does not know the torque of joints that others command.
         self._counted = np.isin(robot.joint_names, robot.joint_names if commanded is None else commanded)
         self._counts_all = bool(self._counted.all())
+        self._uncounted = consecutive(np.flatnonzero(~self._counted))
         self.external = np.zeros(robot.nv)
         self._zero = np.zeros(robot.nv)
         self._zero.flags.writeable = False  # returned at every step
@@ -125,7 +126,10 @@ class Observer(Term):
         if self._robot.config.rolling:
             J = self._robot.constraint_jacobian(q)
             external = external - solved(J.dot(J.T), J.dot(external)).dot(J)
-        return external if self._counts_all else np.where(self._counted, external, 0.0)
+        if not self._counts_all:
+            external = external.copy()
+            external[self._uncounted] = 0.0
+        return external
 
     def _event(self, torque: Array) -> Literal['none', 'contact', 'collision']:
         """What the torque means; an event ends at RELEASE times the threshold at which it begins."""

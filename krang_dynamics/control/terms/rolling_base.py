@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...arrays import Array
+from ...arrays import Array, consecutive
 from ...errors import InputError
 from ...kernels import feedback, solved
 from ...robot.model import Robot
@@ -33,9 +33,9 @@ class RollingBase(Term):
         self._continuous = np.zeros(robot.nv, dtype=bool)  # the heading counts its turns
         driven = np.array([robot.config.joints[name].driven for name in robot.joint_names])
         self.followed = ~driven
-        self._task, self._motors = np.flatnonzero(~driven), np.flatnonzero(driven)
+        self._task, self._motors = consecutive(np.flatnonzero(~driven)), consecutive(np.flatnonzero(driven))
         rows = len(robot.constraint_jacobian(robot.home))
-        if not rows or rows != len(self._motors) or rows != len(self._task):
+        if not rows or rows != driven.sum() or rows != (~driven).sum():
             raise InputError(
                 f'{robot.name} is not a rolling base: '
                 'it needs equally many constraints, motors and passive joints'
@@ -52,13 +52,11 @@ class RollingBase(Term):
         a = feedback(q_d, v_d, a_d, state.q, state.v, self._kp, self._kd, self._continuous)
         a[motors] = 0.0
         J, bias = robot.constraint_jacobian(state.q), robot.constraint_bias(state.q, state.v)
-        J_task, J_motors = J.take(task, axis=1), J.take(motors, axis=1)
-        a[motors] = -solved(J_motors, J.dot(a) + bias)
+        a[motors] = -solved(J[:, motors], J.dot(a) + bias)
         # The rows of the passive joints give the forces of the wheels, as in Robot.motor_torque().
         force = dynamics.A.dot(a)
         force += dynamics.bias
         force += state.friction
-        forces = solved(J_task.T.copy(), force.take(task))
-        torque = np.zeros(len(a))
-        torque[motors] = force.take(motors) - forces.dot(J_motors)
-        return torque
+        force -= solved(J[:, task].T, force[task]).dot(J)
+        force[task] = 0.0
+        return force

@@ -10,7 +10,6 @@ import numpy as np
 from ...arrays import Array, joint_vector
 from ...errors import ConfigError, InputError, UnknownNameError
 from ...robot.model import Robot
-from ..dynamics import Dynamics
 from ..parameters import Parameter
 from .term import Term, TermInputs, register_term
 
@@ -138,19 +137,9 @@ class Wrench(Term):
             late = state.time - arrival - self.timeout
             share = 1.0 if late <= 0 else max(0.0, 1.0 - late / FADE)
             if share > 0:
-                torque += _torque(state.dynamics, frame, f if share == 1.0 else share * f, frame_id)
+                f = f if share == 1.0 else share * f
+                torque += state.dynamics.wrench_torque(frame, f, frame_id)
         return torque
-
-
-def _torque(dynamics: Dynamics, frame: str, f: Array, frame_id: str) -> Array:
-    """J^T f of a wrench in the axes and at the origin of frame_id, [krang] eq. 16."""
-    if frame_id == frame:
-        return f.dot(dynamics.local_jacobian(frame))
-    axes, point = dynamics.pose(frame_id)
-    force = axes @ f[:3]
-    # The moment is moved from the point of application to the origin of the end effector.
-    moment = axes @ f[3:] + np.cross(point - dynamics.pose(frame)[1], force)
-    return np.concatenate([force, moment]) @ dynamics.jacobian(frame)
 
 
 def _limit_norm(x: Array, largest: float) -> None:
