@@ -23,6 +23,8 @@ KINDS = ('static', 'single', 'events')
 ENDLESS = 100  # most messages per turn from a queue of unlimited depth
 OTHERS = 0.005  # longest time without a look at services and events while messages arrive [s]
 OTHERS_NS = round(1e9 * OTHERS)
+POLLING = 0.001  # without a sleep; timers may be late by this [s]
+STREAM = 0.1  # longest gap of messages between which an executor polls [s]
 
 WARNING_PERIOD = 1.0  # between two warnings about invalid data [s]
 
@@ -38,13 +40,16 @@ _SERVED = {  # kinds of a wait set, in the order in which they are served, and t
 _URGENT = ('subscription', 'guard_condition', 'timer')
 
 
-def make_executor(kind: str, context: Context, logger: Any) -> Executor:
-    """The executor of that kind; with a warning, rclpy's single-threaded one if it does not work."""
+def make_executor(kind: str, context: Context, logger: Any, busy_wait: bool = False) -> Executor:
+    """The executor of that kind; with a warning, rclpy's single-threaded one if it does not work.
+
+    With `busy_wait` a static one polls for messages while they arrive, instead of sleeping.
+    """
     if kind not in KINDS:
         raise UnknownNameError('executor', kind, KINDS)
     try:
         if kind == 'static':
-            return StaticExecutor(context, logger)
+            return StaticExecutor(context, logger, busy_wait)
         if kind == 'events':
             return _events_executor(context, logger)
     except Exception as error:  # internals of rclpy can differ in any way
@@ -79,8 +84,10 @@ class StaticExecutor(SingleThreadedExecutor):
     from those expected, it falls back to rclpy's own implementation.
     """
 
-    def __init__(self, context: Context, logger: Any) -> None:
+    def __init__(self, context: Context, logger: Any, busy_wait: bool = False) -> None:
         self._logger = logger
+        self._busy_wait = busy_wait
+        self._message_at = -STREAM  # when one was served last [s]
         self._stale = False  # an entity was added or removed since the wait set was built
         self._idle: _Prebuilt | None = None  # None during a turn: a spin in a callback builds its own
         self._given_up = False
@@ -144,11 +151,22 @@ class StaticExecutor(SingleThreadedExecutor):
         except Exception as error:  # rclpy's own implementation may still work
             self._give_up(error)
             return
-        if wait_set is prebuilt.urgent:
+        if self._busy_wait and timeout and monotonic() - self._message_at < STREAM:
+            self._poll(prebuilt.urgent)
+            timeout = 0
+        elif wait_set is prebuilt.urgent:
             timeout = min(timeout, OTHERS_NS) if timeout >= 0 else OTHERS_NS
         self._turn(wait_set, timeout)
         if prebuilt.is_whole and not self._is_disturbed():
             self._idle = prebuilt
+
+    def _poll(self, wait_set: '_WaitSet') -> None:
+        """Serve messages as they arrive, without a sleep, for a while."""
+        end = monotonic() + POLLING
+        while monotonic() < end and not self._is_disturbed():
+            for _, take, depth, subscription in wait_set.subscriptions:
+                if self._serve_messages(subscription, take, depth):
+                    self._had_messages, self._message_at = True, monotonic()
 
     def _chosen(self, prebuilt: '_Prebuilt') -> '_WaitSet':
         """All entities, or between messages the urgent ones."""
@@ -177,6 +195,7 @@ class StaticExecutor(SingleThreadedExecutor):
         messages = wait_set.ready('subscription')
         self._had_messages = bool(messages)
         if messages:
+            self._message_at = monotonic()
             for pointer, take, depth, subscription in wait_set.subscriptions:
                 if pointer in messages:
                     self._serve_messages(subscription, take, depth)
@@ -191,25 +210,26 @@ class StaticExecutor(SingleThreadedExecutor):
             if waitable.is_ready(wait_set.handle):
                 self._serve(waitable, waitable, self._take_waitable)
 
-    def _serve_messages(self, subscription: Any, take: Callable[[Any, bool], Any], depth: int) -> None:
-        """Call the callback with each message of a queue."""
+    def _serve_messages(self, subscription: Any, take: Callable[[Any, bool], Any], depth: int) -> int:
+        """Call the callback with each message of a queue; returns how many there were."""
         handle, message_type, raw = subscription.handle, subscription.msg_type, subscription.raw
-        for _ in range(depth):
+        for count in range(depth):
             if self._is_over(handle) or (self._tasks and not self.can_execute(subscription)):
-                return
+                return count
             try:
                 taken = take(message_type, raw)
             except TypeError as error:  # another signature of rclpy: nothing was taken
                 self._give_up(error)
-                return
+                return count
             except INVALID_DATA as error:
                 self._warn_of_invalid_data(subscription.topic_name, error)
                 continue
             if taken is None:
-                return
+                return count
             result = _call(subscription, taken)
             if result is not None and iscoroutine(result):
                 self._start(subscription, result)
+        return depth
 
     def _serve(self, entity: Any, handle: Any, take: Callable[[Any], Any]) -> None:
         """Take and call as rclpy does."""

@@ -51,8 +51,10 @@ class NodeBase(ABC):
         """Whether torque is in flight."""
         return False
 
-    def executor_kind(self) -> str:
-        return str(self.ros_parameters.values['executor'])
+    def executor_kind(self) -> tuple[str, bool]:
+        """The kind of executor, and whether it polls for messages."""
+        values = self.ros_parameters.values
+        return values['executor'], values['busy_wait']
 
     def real_time(self) -> tuple[int, bool, list[int]]:
         """Priority, whether memory is locked, and CPUs."""
