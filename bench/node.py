@@ -2,6 +2,7 @@
 
 Both answer the same 17-joint states on real topics, each in its own process: first one state at a time,
 which gives the round trip, then 1,000 states per second for a minute, which gives the share answered.
+KRANG_BENCH_SECONDS is another duration than a minute.
 """
 
 import os
@@ -17,7 +18,7 @@ from timing import figure
 
 PINGS, WARM_UP = 3000, 300
 TIMEOUT = 0.1  # a state without an answer for so long is lost, as on an overloaded machine [s]
-RATE, DURATION = 1000.0, 60.0  # [Hz], [s]
+RATE, DURATION = 1000.0, float(os.environ.get('KRANG_BENCH_SECONDS', '60'))  # [Hz], [s]
 TERMS = 'gravity,friction,damping,computed_torque,wrench,joint_limits,observer'
 FLIGHTS = str(Path(tempfile.gettempdir()) / 'krang_bench_flights')
 CONVENTION = 'wrench.left_hand.convention:=applied_by_robot'
@@ -29,45 +30,46 @@ def run():
     with Client() as client:
         results = {}
         # Twice each, in turn, so that changes of the machine's load affect both.
-        for name in 2 * ('echo', 'torque_controller'):
+        for name in 2 * ('echo', 'torque_controller', 'busy_wait'):
             with answering(name, client) as process:
                 trips = client.round_trips()
-                results.setdefault(name, []).append((trips, None))
+                results.setdefault(name, []).append(trips)
+        loads = {}
         for name in ('echo', 'torque_controller'):
             with answering(name, client) as process:
                 before = cpu_time(process.pid)
                 share = client.share_answered(DURATION)
-                results[name].append((None, (share, (cpu_time(process.pid) - before) / DURATION)))
+                cpu = (cpu_time(process.pid) - before) / DURATION
+                loads[name] = {'answered %': 100 * share, 'cpu %': 100 * cpu}
     figures = {}
     for name, parts in results.items():
-        trips = np.concatenate([trips for trips, _ in parts if trips is not None])
-        share, cpu = next(load for _, load in parts if load is not None)
+        trips = np.concatenate(parts)
         figures[name] = {
             'round trip us': np.median(trips) * 1e6,
             'p99 us': np.percentile(trips, 99) * 1e6,
             'no answer %': 100 * np.mean(trips > TIMEOUT),
-            'answered %': 100 * share,
-            'cpu %': 100 * cpu,
+            **loads.get(name, {}),
         }
         yield {'figure': name, **figures[name]}
     for key in ('round trip us', 'p99 us', 'answered %', 'cpu %'):
         value = figures['torque_controller'][key] / figures['echo'][key]
         yield figure(f'node, {key} / echo', value, 1.0, at_least=key == 'answered %')
+    for key in ('round trip us', 'p99 us'):
+        value = figures['busy_wait'][key] / figures['echo'][key]
+        yield {'figure': f'node with busy_wait, {key} / echo', 'value': value}
 
 
 @contextmanager
 def answering(name, client):
     """A process that answers joint_states with effort_commands."""
-    command = {
-        'echo': [sys.executable, __file__],
-        'torque_controller': [
-            str(Path(sys.executable).parent / 'torque_controller'),
-            *f'--ros-args -p robot:=krang -p terms:={TERMS} -p {CONVENTION} -p damping:=1.0'.split(),
-            # A client that stalls must not stop the controller.
-            *f'-p state_timeout:=2.0 -p flight_recorder:={FLIGHTS} --log-level fatal'.split(),
-        ],
-    }[name]
-    process = subprocess.Popen(command)
+    controller = [
+        str(Path(sys.executable).parent / 'torque_controller'),
+        *f'--ros-args -p robot:=krang -p terms:={TERMS} -p {CONVENTION} -p damping:=1.0'.split(),
+        # A client that stalls must not stop the controller.
+        *f'-p state_timeout:=2.0 -p flight_recorder:={FLIGHTS} --log-level fatal'.split(),
+        *f'-p busy_wait:={str(name == "busy_wait").lower()}'.split(),
+    ]
+    process = subprocess.Popen([sys.executable, __file__] if name == 'echo' else controller)
     try:
         client.wait_for(name)
         yield process
@@ -138,7 +140,7 @@ class Client:
 
     def wait_for(self, name):
         """Until the node answers."""
-        if name == 'torque_controller':
+        if name != 'echo':
             self.bring_up()
         count, end = self.count, time.monotonic() + 20
         while self.count < count + 100:

@@ -60,8 +60,8 @@ class Recorder(Node):
 
     # -- called by the process ---------------------------------------------------------------------------
 
-    def executor_kind(self) -> str:
-        return 'static'
+    def executor_kind(self) -> tuple[str, bool]:
+        return 'static', False
 
     def real_time(self) -> tuple[int, bool, list[int]]:
         return 0, False, []

@@ -16,7 +16,7 @@ from std_msgs.msg import Bool, Float64MultiArray, String
 from std_srvs.srv import Trigger
 
 from ..arrays import Array
-from ..bags.io.command_message import CommandWriter, names_of, time_label
+from ..bags.io.command_message import CommandCodec, names_of, time_label
 from ..bags.io.joint_state_codec import JointStateReader, stamp_of
 from ..control import messages
 from ..control.builder import in_force, robot_of
@@ -60,7 +60,8 @@ class TorqueGuardNode(NodeBase, Node):
         self._other_publisher = self._is_ending = False
         self._stepped_at = self._checked_publishers_at = self._beat_at = 0.0
         self._seen: tuple[Any, Any, int] = (Mode.DISABLED, None, 0)
-        self._own = CommandWriter(self._guard.drivers.names)
+        self._codec = CommandCodec(self._guard.drivers.names)
+        self._label = ','.join(self._guard.drivers.names)
         self._publisher = self.create_publisher(Float64MultiArray, 'guarded/effort_commands', qos.COMMANDS)
         self._state = StateTopic(self)
         self._heartbeat = self.create_publisher(String, '~/heartbeat', qos.COMMANDS)
@@ -150,15 +151,19 @@ class TorqueGuardNode(NodeBase, Node):
         self._collector.take_other('odom', messages.odom_sample(message, arrival))
 
     def _on_command(self, data: bytes) -> None:
-        now = self.now()
-        try:
-            message = deserialize_message(data, Float64MultiArray)
-            command = Command(np.array(message.data), names_of(message), now)
-        except Exception as error:  # of any kind, from any bytes
-            command = Command(NO_VALUES, '', now, f'it cannot be read: {error}')
-        self._commands.append(command)
+        self._commands.append(self._command(data, self.now()))
         self._message = data
         self._step()
+
+    def _command(self, data: bytes, now: float) -> Command:
+        values = self._codec.numbers_of(data)
+        if values is not None:
+            return Command(values, self._label, now)
+        try:  # of another publisher, with other labels
+            message = deserialize_message(data, Float64MultiArray)
+            return Command(np.array(message.data), names_of(message), now)
+        except Exception as error:  # of any kind, from any bytes
+            return Command(NO_VALUES, '', now, f'it cannot be read: {error}')
 
     def _on_deadman(self, message: Any) -> None:
         self._step(deadman=bool(message.data))
@@ -216,7 +221,7 @@ class TorqueGuardNode(NodeBase, Node):
         return outputs
 
     def _own_message(self, command: Array) -> bytes:
-        return self._own.labelled(self.step_times(self._reader.stamp), command)
+        return self._codec.labelled(self.step_times(self._reader.stamp), command)
 
     def _report_change(self, outputs: GuardOutputs) -> None:
         mode, fault, adoptions = self._seen

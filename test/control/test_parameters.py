@@ -75,6 +75,7 @@ TABLE = {
     'observer.collision': (30.0, True),
     'observer.reaction': ('stop', True),
     'executor': ('static', False),
+    'busy_wait': (False, False),
     'thread_priority': (0, False),
     'lock_memory': (False, False),
     'cpu_affinity': (None, False),

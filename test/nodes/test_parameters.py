@@ -55,6 +55,7 @@ FIXED = {
     'wrench__tip__convention': 'applied_on_robot',
     'hardware_compensates_gravity': True,
     'executor': 'single_threaded',
+    'busy_wait': True,
     'thread_priority': 10,
     'lock_memory': True,
     'publish_terms': True,

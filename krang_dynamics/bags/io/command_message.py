@@ -51,7 +51,7 @@ def dimensions(names: Sequence[str], times: Sequence[str] = (UNKNOWN,) * 3) -> l
     return [(','.join(names), n, n), *((label, 1, 1) for label in times)]
 
 
-class CommandWriter:
+class CommandCodec:
     """The command of some drivers as CDR, encoded once; after that only times and numbers are replaced."""
 
     def __init__(self, names: Sequence[str]) -> None:
@@ -67,10 +67,10 @@ class CommandWriter:
         del self._times[0]  # of the names
         out += struct.pack('<II', 0, len(names))  # data_offset, and the count of the numbers
         out += b'\0' * (-(len(out) - 4) % 8)  # doubles are aligned, counted from the encapsulation
-        begin = len(out)
+        self._begin = len(out)
         out += bytes(8 * len(names))
         self._bytes = out
-        self._numbers = np.frombuffer(out, '<f8', len(names), begin)
+        self._numbers = np.frombuffer(out, '<f8', len(names), self._begin)
 
     def labelled(self, times: tuple[Stamp, Stamp, Stamp], numbers: Array) -> bytes:
         """The command with these numbers; times of the state answered, the step, and the node's clock."""
@@ -78,6 +78,21 @@ class CommandWriter:
             self._bytes[place] = time_label(time).encode()
         self._numbers[:] = numbers
         return bytes(self._bytes)
+
+    def numbers_of(self, data: bytes) -> Array | None:
+        """The numbers of a command that differs from these only in times and numbers; None of any other."""
+        first, second, third = self._times
+        own, begin = self._bytes, self._begin
+        if (
+            len(data) != len(own)
+            or data[: first.start] != own[: first.start]
+            or data[first.stop : second.start] != own[first.stop : second.start]
+            or data[second.stop : third.start] != own[second.stop : third.start]
+            or data[third.stop : begin] != own[third.stop : begin]
+            or not data[first.start : third.stop].isascii()
+        ):
+            return None
+        return np.frombuffer(data, '<f8', len(self._numbers), begin).copy()
 
 
 def names_of(command: Any) -> str:

@@ -6,6 +6,7 @@ import pinocchio as pin
 from ...arrays import Array
 from ...robot.model import Robot
 from .filtering import FilteredMotion
+from .gravity import GravityTorques
 
 LEVELS = ('gravity', 'inverse_dynamics', 'rotor', 'friction')
 
@@ -18,6 +19,7 @@ class Predictor:
         self._model, self._data = robot.model, robot.model.createData()
         # Pinocchio can be built without it; one thread, because processes share the cores already.
         self._pool = pin.ModelPool(self._model, 1) if hasattr(pin, 'rneaInParallel') else None
+        self._gravity = GravityTorques(robot.model)
         self._rotors = robot.rotor_inertia()
 
     def torques(self, motion: FilteredMotion) -> dict[str, Array]:
@@ -27,17 +29,11 @@ class Predictor:
         q, v, a = (np.ascontiguousarray(x) for x in (motion.q, motion.v, motion.a))
         if not joints.is_identity:
             q, v, a = q @ joints.G.T + joints.offset, v @ joints.G.T, a @ joints.G.T
-        gravity = np.asfortranarray(joints.force(self._gravity(q)))
+        gravity = np.asfortranarray(joints.force(self._gravity(np.asfortranarray(q))))
         rotor = np.asfortranarray(joints.force(self._rnea(q, v, a)))
         rigid = rotor - (self._rotors @ motion.a.T).T
         levels = (gravity, rigid, rotor, rotor + self.robot.friction.torque(motion.v))
         return dict(zip(LEVELS, self._at_motors(motion.q, levels), strict=True))
-
-    def _gravity(self, q: Array) -> Array:
-        """Q (K, n) [N m] of Pinocchio's joints."""
-        model, data, gravity = self._model, self._data, pin.computeGeneralizedGravity
-        # This loop is faster than rnea at rest for all samples at once.
-        return np.array([gravity(model, data, x) for x in q]).reshape(q.shape)
 
     def _rnea(self, q: Array, v: Array, a: Array) -> Array:
         """Inverse dynamics (K, n) [N m] of Pinocchio's joints."""

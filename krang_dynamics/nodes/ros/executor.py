@@ -21,7 +21,10 @@ from ...errors import UnknownNameError
 
 KINDS = ('static', 'single', 'events')
 ENDLESS = 100  # most messages per turn from a queue of unlimited depth
-MOST_BUSY_TURNS = 100  # in a row, after which events are served even if there is other work
+OTHERS = 0.005  # longest time without a look at services and events while messages arrive [s]
+OTHERS_NS = round(1e9 * OTHERS)
+POLLING = 0.001  # without a sleep; timers may be late by this [s]
+STREAM = 0.1  # longest gap of messages between which an executor polls [s]
 
 WARNING_PERIOD = 1.0  # between two warnings about invalid data [s]
 
@@ -34,15 +37,19 @@ _SERVED = {  # kinds of a wait set, in the order in which they are served, and t
     'guard_condition': 'guards',
     'timer': 'timers',
 }
+_URGENT = ('subscription', 'guard_condition', 'timer')
 
 
-def make_executor(kind: str, context: Context, logger: Any) -> Executor:
-    """The executor of that kind; with a warning, rclpy's single-threaded one if it does not work."""
+def make_executor(kind: str, context: Context, logger: Any, busy_wait: bool = False) -> Executor:
+    """The executor of that kind; with a warning, rclpy's single-threaded one if it does not work.
+
+    With `busy_wait` a static one polls for messages while they arrive, instead of sleeping.
+    """
     if kind not in KINDS:
         raise UnknownNameError('executor', kind, KINDS)
     try:
         if kind == 'static':
-            return StaticExecutor(context, logger)
+            return StaticExecutor(context, logger, busy_wait)
         if kind == 'events':
             return _events_executor(context, logger)
     except Exception as error:  # internals of rclpy can differ in any way
@@ -72,22 +79,26 @@ class StaticExecutor(SingleThreadedExecutor):
     """Serves in each cycle all that is ready: messages first, in the order of their subscriptions.
 
     Timers come later, so that a watchdog runs after all messages that have arrived. A turn takes at most as
-    many messages as a queue is deep, so that no topic starves the others. If the internals of rclpy differ
+    many messages as a queue is deep, so that no topic starves the others. While messages arrive, most turns
+    wait for messages and timers only: each entity of a wait set costs time. If the internals of rclpy differ
     from those expected, it falls back to rclpy's own implementation.
     """
 
-    def __init__(self, context: Context, logger: Any) -> None:
+    def __init__(self, context: Context, logger: Any, busy_wait: bool = False) -> None:
         self._logger = logger
+        self._busy_wait = busy_wait
+        self._message_at = -STREAM  # when one was served last [s]
         self._stale = False  # an entity was added or removed since the wait set was built
         self._idle: _Prebuilt | None = None  # None during a turn: a spin in a callback builds its own
         self._given_up = False
-        self._busy_turns = 0  # in a row
+        self._had_messages = False  # in the last turn
+        self._others_served_at = 0.0  # [s]
         self._warned_at = -WARNING_PERIOD  # about invalid data [s]
         super().__init__(context=context)
         _probe()
-        prebuilt = self._build()
-        prebuilt.fill()
-        self._turn(prebuilt, 0)
+        whole = self._build().whole
+        whole.fill()
+        self._turn(whole, 0)
 
     def add_node(self, node: Node) -> bool:
         """Serve a node's callbacks."""
@@ -133,15 +144,37 @@ class StaticExecutor(SingleThreadedExecutor):
         try:
             if prebuilt is None or self._stale or self._tasks:
                 prebuilt = self._build()
-            prebuilt.fill()
+            wait_set = self._chosen(prebuilt)
+            wait_set.fill()
         except InvalidHandle:
             return  # another thread has just destroyed an entity: try again
         except Exception as error:  # rclpy's own implementation may still work
             self._give_up(error)
             return
-        self._turn(prebuilt, timeout)
+        if self._busy_wait and timeout and monotonic() - self._message_at < STREAM:
+            self._poll(prebuilt.urgent)
+            timeout = 0
+        elif wait_set is prebuilt.urgent:
+            timeout = min(timeout, OTHERS_NS) if timeout >= 0 else OTHERS_NS
+        self._turn(wait_set, timeout)
         if prebuilt.is_whole and not self._is_disturbed():
             self._idle = prebuilt
+
+    def _poll(self, wait_set: '_WaitSet') -> None:
+        """Serve messages as they arrive, without a sleep, for a while."""
+        end = monotonic() + POLLING
+        while monotonic() < end and not self._is_disturbed():
+            for _, take, depth, subscription in wait_set.subscriptions:
+                if self._serve_messages(subscription, take, depth):
+                    self._had_messages, self._message_at = True, monotonic()
+
+    def _chosen(self, prebuilt: '_Prebuilt') -> '_WaitSet':
+        """All entities, or between messages the urgent ones."""
+        now = monotonic()
+        if self._had_messages and now - self._others_served_at < OTHERS:
+            return prebuilt.urgent
+        self._others_served_at = now
+        return prebuilt.whole
 
     def _build(self) -> '_Prebuilt':
         self._stale = False  # before the entities are read, so that no change is missed
@@ -152,59 +185,51 @@ class StaticExecutor(SingleThreadedExecutor):
             self._given_up = self._stale = True
             self._logger.warning(_fallback('static', error))
 
-    def _turn(self, prebuilt: '_Prebuilt', timeout: int) -> None:
+    def _turn(self, wait_set: '_WaitSet', timeout: int) -> None:
         """Wait [ns], then serve."""
-        prebuilt.wait(timeout)
+        wait_set.wait(timeout)
         if self._is_shutdown:
             return
-        if not prebuilt.context_is_ok():
+        if not wait_set.context_is_ok():
             raise ExternalShutdownException
-        self._busy_turns += 1
-        messages = prebuilt.ready('subscription')
+        messages = wait_set.ready('subscription')
+        self._had_messages = bool(messages)
         if messages:
-            for pointer, take, depth, subscription in prebuilt.subscriptions:
+            self._message_at = monotonic()
+            for pointer, take, depth, subscription in wait_set.subscriptions:
                 if pointer in messages:
                     self._serve_messages(subscription, take, depth)
-        is_busy = self._serve_others(prebuilt) or messages
-        if not self._is_disturbed() and (not is_busy or self._busy_turns > MOST_BUSY_TURNS):
-            # Events stay ready until they are taken, so the next idle turn is soon enough.
-            self._busy_turns = 0
-            for waitable in prebuilt.waitables:
-                if waitable.is_ready(prebuilt.wait_set):
-                    self._serve(waitable, waitable, self._take_waitable)
-
-    def _serve_others(self, prebuilt: '_Prebuilt') -> bool:
-        """Serve everything except messages and events; returns whether anything was ready."""
-        found = False
-        for kind, entities in prebuilt.others:
-            pointers = prebuilt.ready(kind)
+        for kind, entities in wait_set.others:
+            pointers = wait_set.ready(kind)
             if pointers:
-                found = True
                 take = self._take_due_timer if kind == 'timer' else getattr(self, f'_take_{kind}')
                 for pointer, entity in entities:
                     if pointer in pointers:
                         self._serve(entity, entity.handle, take)
-        return found
+        for waitable in () if self._is_disturbed() else wait_set.waitables:
+            if waitable.is_ready(wait_set.handle):
+                self._serve(waitable, waitable, self._take_waitable)
 
-    def _serve_messages(self, subscription: Any, take: Callable[[Any, bool], Any], depth: int) -> None:
-        """Call the callback with each message of a queue."""
+    def _serve_messages(self, subscription: Any, take: Callable[[Any, bool], Any], depth: int) -> int:
+        """Call the callback with each message of a queue; returns how many there were."""
         handle, message_type, raw = subscription.handle, subscription.msg_type, subscription.raw
-        for _ in range(depth):
+        for count in range(depth):
             if self._is_over(handle) or (self._tasks and not self.can_execute(subscription)):
-                return
+                return count
             try:
                 taken = take(message_type, raw)
             except TypeError as error:  # another signature of rclpy: nothing was taken
                 self._give_up(error)
-                return
+                return count
             except INVALID_DATA as error:
                 self._warn_of_invalid_data(subscription.topic_name, error)
                 continue
             if taken is None:
-                return
+                return count
             result = _call(subscription, taken)
             if result is not None and iscoroutine(result):
                 self._start(subscription, result)
+        return depth
 
     def _serve(self, entity: Any, handle: Any, take: Callable[[Any], Any]) -> None:
         """Take and call as rclpy does."""
@@ -267,7 +292,7 @@ class StaticExecutor(SingleThreadedExecutor):
 
 
 class _Prebuilt:
-    """A wait set and its entities. As long as it exists, their handles are in use and are not destroyed.
+    """Wait sets of all and of the urgent entities. As long as it exists, their handles are not destroyed.
 
     An entity whose callback group is busy with a task is left out, because it would end every wait.
     """
@@ -295,34 +320,9 @@ class _Prebuilt:
             ]
             for kind, plural in _SERVED.items()
         }
-        self.waitables = tuple(
-            entity for node in nodes for entity in node.waitables if take_in(entity, entity)
-        )
-        self.wait_set = _wait_set(context, guards, served, self.waitables)
-        self.wait = self.wait_set.wait
-        self.ready = self.wait_set.get_ready_entities
-        self.context_is_ok = context.handle.ok
-        self._clear = self.wait_set.clear_entities
-        self._entries = (  # function and argument that add each entity
-            *((self.wait_set.add_guard_condition, guard.handle) for guard in guards),
-            *(self._entry(waitable) for waitable in self.waitables),
-            *(
-                (getattr(self.wait_set, f'add_{kind}'), entity.handle)
-                for kind, entities in served.items()
-                for entity in entities
-            ),
-        )
-        for subscription in served['subscription']:
-            _wants_info(subscription)  # with another rclpy this raises here, not at the first message
-        self.subscriptions = tuple(
-            (entity.handle.pointer, entity.handle.take_message, _depth(entity), entity)
-            for entity in served.pop('subscription')
-        )
-        self.others = tuple(
-            (kind, tuple((entity.handle.pointer, entity) for entity in entities))
-            for kind, entities in served.items()
-            if entities
-        )
+        waitables = tuple(entity for node in nodes for entity in node.waitables if take_in(entity, entity))
+        self.whole = _WaitSet(context, guards, served, waitables)
+        self.urgent = _WaitSet(context, guards, {kind: served[kind] for kind in _URGENT}, ())
 
     def __del__(self) -> None:
         self._in_use.close()
@@ -335,13 +335,47 @@ class _Prebuilt:
             return False
         return True
 
+
+class _WaitSet:
+    """Some entities, to be added anew before every wait."""
+
+    def __init__(
+        self, context: Any, guards: list[Any], served: dict[str, list[Any]], waitables: Iterable[Any]
+    ) -> None:
+        self.waitables = waitables
+        self.handle = handle = _empty_wait_set(context, guards, served, waitables)
+        self.wait = handle.wait
+        self.ready = handle.get_ready_entities
+        self.context_is_ok = context.handle.ok
+        self._clear = handle.clear_entities
+        self._entries = (  # function and argument that add each entity
+            *((handle.add_guard_condition, guard.handle) for guard in guards),
+            *(self._entry(waitable) for waitable in waitables),
+            *(
+                (getattr(handle, f'add_{kind}'), entity.handle)
+                for kind, entities in served.items()
+                for entity in entities
+            ),
+        )
+        for subscription in served['subscription']:
+            _wants_info(subscription)  # with another rclpy this raises here, not at the first message
+        self.subscriptions = tuple(
+            (entity.handle.pointer, entity.handle.take_message, _depth(entity), entity)
+            for entity in served['subscription']
+        )
+        self.others = tuple(
+            (kind, tuple((entity.handle.pointer, entity) for entity in entities))
+            for kind, entities in served.items()
+            if entities and kind != 'subscription'
+        )
+
     def _entry(self, waitable: Any) -> tuple[Callable[[Any], Any], Any]:
         """How to add a waitable; an event by its handle, because it keeps the index that it gets here."""
-        waitable.add_to_wait_set(self.wait_set)
+        waitable.add_to_wait_set(self.handle)
         event = getattr(waitable, '_EventHandler__event', None)
         if event is None:
-            return waitable.add_to_wait_set, self.wait_set
-        return self.wait_set.add_event, event
+            return waitable.add_to_wait_set, self.handle
+        return self.handle.add_event, event
 
     def fill(self) -> None:
         """Add all entities again, because a wait removes those that are not ready."""
@@ -350,17 +384,20 @@ class _Prebuilt:
             add(what)
 
 
-def _wait_set(context: Any, guards: list[Any], served: dict[str, list[Any]], waitables: Iterable[Any]) -> Any:
+def _empty_wait_set(
+    context: Any, guards: list[Any], served: dict[str, list[Any]], waitables: Iterable[Any]
+) -> Any:
     """An empty wait set with space for all entities."""
     size = NumberOfEntities()
     for waitable in waitables:
         size = size + waitable.get_num_entities()
+    count = {kind: len(served.get(kind, ())) for kind in _SERVED}
     return _rclpy.WaitSet(
-        size.num_subscriptions + len(served['subscription']),
-        size.num_guard_conditions + len(served['guard_condition']) + len(guards),
-        size.num_timers + len(served['timer']),
-        size.num_clients + len(served['client']),
-        size.num_services + len(served['service']),
+        size.num_subscriptions + count['subscription'],
+        size.num_guard_conditions + count['guard_condition'] + len(guards),
+        size.num_timers + count['timer'],
+        size.num_clients + count['client'],
+        size.num_services + count['service'],
         size.num_events,
         context.handle,
     )

@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from time import monotonic, sleep, time_ns
+from time import monotonic, monotonic_ns, sleep, time_ns
 from typing import Any
 
 from rclpy.clock import Clock, ClockType
@@ -51,8 +51,10 @@ class NodeBase(ABC):
         """Whether torque is in flight."""
         return False
 
-    def executor_kind(self) -> str:
-        return str(self.ros_parameters.values['executor'])
+    def executor_kind(self) -> tuple[str, bool]:
+        """The kind of executor, and whether it polls for messages."""
+        values = self.ros_parameters.values
+        return values['executor'], values['busy_wait']
 
     def real_time(self) -> tuple[int, bool, list[int]]:
         """Priority, whether memory is locked, and CPUs."""
@@ -68,8 +70,11 @@ class NodeBase(ABC):
 
     def now(self: Any) -> float:
         """The controller's time [s], on whole nanoseconds; also reads the node's clock."""
-        is_simulated = self.control_time.is_simulated
-        self.clock_ns = self.get_clock().now().nanoseconds if is_simulated else time_ns()
+        if not self.control_time.is_simulated:
+            self.clock_ns, self.time_ns = time_ns(), monotonic_ns()
+            self.steady = seconds(self.time_ns)
+            return float(self.steady)
+        self.clock_ns = self.get_clock().now().nanoseconds
         self.steady = monotonic()
         now = self.control_time.now(self.steady, seconds(self.clock_ns), self.is_sending)
         self.time_ns = round(1e9 * now)

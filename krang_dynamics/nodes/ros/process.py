@@ -61,7 +61,8 @@ def _spin(node: Any, signals: list[int]) -> int:
     log = node.get_logger()
     status = 0
     try:
-        executor = make_executor(node.executor_kind(), node.context, log)
+        kind, busy_wait = node.executor_kind()
+        executor = make_executor(kind, node.context, log, busy_wait)
         executor.add_node(node)
         for warning in set_up(*node.real_time()):
             log.warning(warning)

@@ -24,6 +24,7 @@ PROCESS_PARAMETERS = (
     Parameter(
         'executor', 'text', 'static', 'executor of the callbacks', choices=('static', 'single', 'events')
     ),
+    Parameter('busy_wait', 'flag', False, 'true: poll for messages instead of sleeping; occupies a core'),
     Parameter('thread_priority', 'integer', 0, 'SCHED_FIFO priority; 0: normal scheduling', '', 0, 99),
     Parameter('lock_memory', 'flag', False, 'true: keep all memory from being swapped out'),
     Parameter('cpu_affinity', 'integers', None, 'CPUs that the process may use; default: all', '', 0, 1023),

@@ -235,3 +235,18 @@ def test_commands_are_reliable_and_volatile(node):
 
 def test_the_recorder_gets_the_names_of_the_topics(topics):
     assert (topics.command_topic, topics.torque_topic) == ('/effort_commands', '/sender/torques')
+
+
+def test_what_no_node_receives_is_encoded_for_the_flight_recorder_but_not_published(
+    context, krang, monkeypatch
+):
+    node = LifecycleNode('unheard', context=context)
+    topics = ControllerTopics(node, krang, with_terms=True)
+    published = []
+    for publisher in topics.publishers:
+        monkeypatch.setattr(publisher, 'publish', lambda data, p=publisher: published.append(p.topic_name))
+    monkeypatch.setattr(topics.publishers[0], 'get_subscription_count', lambda: 0)
+    assert topics.send(outputs(), TIMES)  # also without a subscriber: a driver may be about to match
+    assert topics.explain(outputs(reference=(np.zeros(17),) * 2, external=np.zeros(17)), STAMP)
+    assert published == ['/effort_commands']
+    node.destroy_node()

@@ -37,7 +37,8 @@ SILENCE = 0.3  # in which nothing should happen [s]
 DEPTH = 10
 NAMESPACE = f'process_{os.getpid()}'  # two test runs may draw the same domain
 pytestmark = pytest.mark.filterwarnings("ignore:module 'sre_:DeprecationWarning")  # of rosidl's parser
-BOTH = pytest.mark.parametrize('kind', ['static', 'single'])
+ALL = pytest.mark.parametrize('kind', ['static', 'busy', 'single'])
+POLLING_TOO = pytest.mark.parametrize('kind', ['static', 'busy'])
 
 
 @pytest.fixture
@@ -72,10 +73,16 @@ def kind():
 
 @pytest.fixture
 def executor(context, node, kind):
-    executor = make_executor(kind, context, node.get_logger())
-    executor.add_node(node)
+    executor = new_executor(kind, context, node)
     yield executor
     executor.shutdown()
+
+
+def new_executor(kind, context, node):
+    busy = kind == 'busy'
+    executor = make_executor('static' if busy else kind, context, node.get_logger(), busy_wait=busy)
+    executor.add_node(node)
+    return executor
 
 
 def wait_until(condition):
@@ -138,7 +145,7 @@ def answer(client, executor, request=None):
     return replies[0]
 
 
-@BOTH
+@ALL
 def test_messages_are_heard_in_the_order_in_which_they_were_sent(executor, node, peer):
     received = {'a': [], 'b': []}
     publishers = [
@@ -151,7 +158,7 @@ def test_messages_are_heard_in_the_order_in_which_they_were_sent(executor, node,
     assert received == {'a': list(range(0, 80, 2)), 'b': list(range(1, 80, 2))}
 
 
-@BOTH
+@ALL
 def test_a_callback_of_two_arguments_gets_the_message_info(executor, node, peer):
     received = []
     publisher = topic(node, peer, 'a', lambda message, info: received.append((message.data, info)))[1]
@@ -163,7 +170,7 @@ def test_a_callback_of_two_arguments_gets_the_message_info(executor, node, peer)
     assert before <= info['source_timestamp'] <= info['received_timestamp'] <= time.time_ns()
 
 
-@BOTH
+@ALL
 def test_a_raw_subscription_gets_bytes(executor, node, peer):
     received = []
     publisher = topic(node, peer, 'a', received.append, raw=True)[1]
@@ -218,6 +225,7 @@ def test_one_turn_serves_all_messages_first_then_services_then_timers(executor, 
     timer.cancel()
 
 
+@POLLING_TOO
 def test_a_turn_takes_no_more_than_the_depth_so_timers_and_services_live_through_a_flood(
     executor, node, peer
 ):
@@ -263,7 +271,7 @@ def test_a_queue_without_depth_is_heard_whole(executor, node, peer):
     assert received == list(range(ENDLESS + 20))
 
 
-@BOTH
+@ALL
 def test_services_and_clients_of_one_node_talk_to_each_other(executor, node):
     def reply(request, response):
         response.success, response.message = True, 'here'
@@ -280,7 +288,7 @@ def test_services_and_clients_of_one_node_talk_to_each_other(executor, node):
     assert future.result().success
 
 
-@BOTH
+@ALL
 def test_a_guard_condition_calls_once_per_trigger(executor, node):
     calls = []
     guard = node.create_guard_condition(lambda: calls.append('guard'))
@@ -293,6 +301,7 @@ def test_a_guard_condition_calls_once_per_trigger(executor, node):
 
 
 @pytest.mark.slow
+@POLLING_TOO
 def test_what_is_created_later_is_served_and_what_is_destroyed_is_gone(executor, node, peer):
     received = []
     for round in range(3):
@@ -333,6 +342,7 @@ def test_the_wait_set_is_built_when_the_node_changes_and_only_then(executor, nod
     assert len(builds) == 2
 
 
+@POLLING_TOO
 def test_a_callback_may_destroy_all_that_its_turn_has_still_to_serve(executor, node, peer):
     calls = []
 
@@ -365,6 +375,7 @@ def test_a_callback_may_destroy_all_that_its_turn_has_still_to_serve(executor, n
     wait_until(lambda: not publisher.get_subscription_count())
 
 
+@POLLING_TOO
 def test_a_node_may_be_destroyed_by_its_own_callback(executor, node, peer):
     received = []
 
@@ -380,6 +391,7 @@ def test_a_node_may_be_destroyed_by_its_own_callback(executor, node, peer):
     assert received == [1]
 
 
+@POLLING_TOO
 def test_a_removed_node_is_left_alone(executor, node, peer):
     received = []
     publisher = topic(node, peer, 'a', received.append)[1]
@@ -416,11 +428,10 @@ class SimulatedRobot(LifecycleNode):
         self.ticks += 1
 
 
-@BOTH
+@ALL
 def test_a_lifecycle_node_goes_through_its_transitions(context, peer, kind):
     machine = SimulatedRobot(context)
-    executor = make_executor(kind, context, machine.get_logger())
-    executor.add_node(machine)
+    executor = new_executor(kind, context, machine)
     client = peer.create_client(ChangeState, 'machine/change_state')
     parameters = peer.create_client(GetParameters, 'machine/get_parameters')
     publisher = peer.create_publisher(Int64, 'a', DEPTH)
@@ -453,7 +464,7 @@ def test_a_lifecycle_node_goes_through_its_transitions(context, peer, kind):
     machine.destroy_node()
 
 
-@BOTH
+@ALL
 def test_an_exception_leaves_spin_once_and_the_executor_goes_on(executor, node, peer):
     received, asked, ticked = [], [], []
 
@@ -490,7 +501,7 @@ def test_an_exception_leaves_spin_once_and_the_executor_goes_on(executor, node, 
     spin_until(executor, lambda: len(ticked) > 2)
 
 
-@BOTH
+@ALL
 def test_an_exception_in_a_task_leaves_spin_once(executor):
     async def fail():
         raise RuntimeError('in a task')
@@ -503,7 +514,7 @@ def test_an_exception_in_a_task_leaves_spin_once(executor):
     assert done.result() == 5
 
 
-@BOTH
+@ALL
 def test_spin_once_does_not_wait_when_a_task_has_ended(executor):
     gate = Future()
 
@@ -519,7 +530,26 @@ def test_spin_once_does_not_wait_when_a_task_has_ended(executor):
     assert time.monotonic() - begin < LONG / 2
 
 
-@BOTH
+def test_busy_waiting_ends_with_the_stream_of_messages(context, node, peer, monkeypatch):
+    executor = new_executor('busy', context, node)
+    polls, poll = [], executor._poll
+    monkeypatch.setattr(executor, '_poll', lambda wait_set: (polls.append(1), poll(wait_set)))
+    received, publisher = [], topic(node, peer, 'a', lambda message: received.append(message.data))[1]
+    send(publisher, 1)
+    spin_until(executor, lambda: received)
+    assert not polls
+    executor.spin_once(0.02)
+    assert polls
+    time.sleep(module.STREAM)
+    polls.clear()
+    spin_for(executor, SILENCE)
+    assert not polls
+    send(publisher, 2)
+    spin_until(executor, lambda: received == [1, 2])
+    executor.shutdown()
+
+
+@ALL
 def test_spin_once_waits_for_its_timeout_and_not_longer(executor):
     spin_for(executor, 0.05)
     begin = time.monotonic()
@@ -560,7 +590,7 @@ def test_a_subscription_made_in_another_thread_is_heard_in_the_same_wait(executo
     thread.join()
 
 
-@BOTH
+@ALL
 def test_shutdown_from_another_thread_ends_the_wait_for_good(executor, node):
     spin_for(executor, 0.05)
     thread = after(0.2, executor.shutdown)
@@ -571,6 +601,7 @@ def test_shutdown_from_another_thread_ends_the_wait_for_good(executor, node):
     thread.join()
 
 
+@POLLING_TOO
 def test_a_callback_may_shut_the_executor_down(executor, node, peer):
     received = []
 
@@ -588,7 +619,7 @@ def test_a_callback_may_shut_the_executor_down(executor, node, peer):
     assert received == [1]
 
 
-@BOTH
+@ALL
 def test_the_end_of_the_context_ends_the_spin(executor, context):
     spin_for(executor, 0.05)
     thread = after(0.2, context.shutdown)
@@ -611,7 +642,7 @@ def test_handles_live_no_longer_than_the_executor_needs_them(executor, node, pee
     wait_until(lambda: publisher.get_subscription_count() == 0)
 
 
-@BOTH
+@ALL
 def test_a_cancelled_timer_is_silent_until_it_is_reset(executor, node):
     ticks = []
 
@@ -628,7 +659,7 @@ def test_a_cancelled_timer_is_silent_until_it_is_reset(executor, node):
 
 
 @pytest.mark.skipif(not hasattr(rclpy.timer, 'TimerInfo'), reason='timers have no info before Kilted')
-@BOTH
+@ALL
 def test_a_timer_callback_gets_its_info_where_it_asks_for_it(executor, node):
     infos = []
 
@@ -641,7 +672,7 @@ def test_a_timer_callback_gets_its_info_where_it_asks_for_it(executor, node):
     assert infos[0].expected_call_time <= infos[0].actual_call_time
 
 
-@BOTH
+@ALL
 def test_a_service_may_await_the_answer_of_another(executor, node, peer):
     group = ReentrantCallbackGroup()
     inner = node.create_client(Trigger, 'inner', callback_group=group)
@@ -660,7 +691,7 @@ def test_a_service_may_await_the_answer_of_another(executor, node, peer):
     assert answer(client, executor).message == 'from inside'
 
 
-@BOTH
+@ALL
 def test_a_coroutine_keeps_its_callback_group_until_it_ends(executor, node, peer):
     calls, gate = [], Future()
     group = MutuallyExclusiveCallbackGroup()
@@ -689,7 +720,7 @@ def test_a_coroutine_keeps_its_callback_group_until_it_ends(executor, node, peer
     assert set(calls[3:]) == {'begin 2', 'end 2', 'other', 'guard'}
 
 
-@BOTH
+@ALL
 def test_a_future_of_another_thread_ends_spin_until_future_complete(executor, node):
     future = Future()
     thread = after(0.2, lambda: future.set_result('done'))
@@ -700,6 +731,7 @@ def test_a_future_of_another_thread_ends_spin_until_future_complete(executor, no
     thread.join()
 
 
+@POLLING_TOO
 def test_a_callback_may_spin_the_executor(executor, node, peer):
     calls = []
 
@@ -720,6 +752,7 @@ def test_a_callback_may_spin_the_executor(executor, node, peer):
     assert calls == [1, 2, 3, 'second']
 
 
+@POLLING_TOO
 def test_a_callback_may_cancel_a_timer_that_is_due(executor, node, peer):
     ticks = []
     timer = node.create_timer(0.01, lambda: ticks.append(1))
@@ -732,6 +765,7 @@ def test_a_callback_may_cancel_a_timer_that_is_due(executor, node, peer):
     assert ticks == []
 
 
+@POLLING_TOO
 @pytest.mark.parametrize('flood', [False, True], ids=['at rest', 'in a flood of messages'])
 def test_events_are_served(executor, node, peer, flood):
     events = []
@@ -771,6 +805,7 @@ def test_events_find_their_subscription_after_rclpy_has_waited_on_some_of_them(e
 
 
 @pytest.mark.slow
+@POLLING_TOO
 def test_a_node_may_change_in_other_threads_while_it_is_spun(executor, node, peer):
     received, publisher = [], peer.create_publisher(Int64, 'a', DEPTH)
     deadline = time.monotonic() + 2.0
@@ -818,7 +853,7 @@ def test_turns_leave_nothing_to_the_garbage_collector(executor, node, peer):
         gc.enable()
 
 
-@BOTH
+@ALL
 def test_drain_hears_messages_and_the_clock_from_inside_a_service(executor, node, peer):
     received, seen = [], []
 

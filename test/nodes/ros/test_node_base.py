@@ -101,11 +101,11 @@ def test_refusals_are_not_logged_at_the_rate_of_the_messages(make, capfd):
 def test_a_node_states_executor_and_real_time_settings_of_its_process(make):
     plain = make()
     plain.ros_parameters = RosParameters(plain, NODE_PARAMETERS)
-    assert plain.executor_kind() == 'static'
+    assert plain.executor_kind() == ('static', False)
     assert plain.real_time() == (0, False, [])
-    tuned = make(executor='single', thread_priority=10, lock_memory=True, cpu_affinity=[1])
+    tuned = make(executor='single', busy_wait=True, thread_priority=10, lock_memory=True, cpu_affinity=[1])
     tuned.ros_parameters = RosParameters(tuned, NODE_PARAMETERS)
-    assert tuned.executor_kind() == 'single'
+    assert tuned.executor_kind() == ('single', True)
     assert tuned.real_time() == (10, True, [1])
 
 
