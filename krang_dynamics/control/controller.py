@@ -241,6 +241,8 @@ class TorqueController:
         stream = stream_of(new, robot)
         tunable = [term for term in self.terms if any(row.live for row in term.parameters)]
         tuned = [type(term).from_settings(robot, new) for term in tunable]
+        for term, other in zip(tunable, tuned, strict=True):
+            term.check_change(other)
         self._check_gains(tuned)
 
         def adopt() -> None:
