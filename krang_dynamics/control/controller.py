@@ -242,6 +242,8 @@ class TorqueController:
         stream = stream_of(new, robot)
         tunable = [term for term in self.terms if any(row.live for row in term.parameters)]
         tuned = [type(term).from_settings(robot, new) for term in tunable]
+        for term, other in zip(tunable, tuned, strict=True):
+            term.check_change(other)
         self._check_gains(tuned)
 
         def adopt() -> None:
@@ -361,8 +363,13 @@ class TorqueController:
             raise InputError(problem)
 
     def _unstable_gains(self, terms: Sequence[Term]) -> str | None:
-        hertz, gains = self._buffer.state_rate.hertz, self._gains(terms)
-        return next(filter(None, (gains_problem(self.robot, *pair, hertz) for pair in gains)), None)
+        hertz = self._buffer.state_rate.hertz
+        for term in terms:
+            gains = term.gains
+            problem = None if gains is None else gains_problem(self.robot, *gains, hertz)
+            if problem is not None:
+                return f'{term.name}: {problem}'
+        return None
 
     def _gains(self, terms: Sequence[Term]) -> list[tuple[Array, Array]]:
         """kp and kd of the terms that have them."""

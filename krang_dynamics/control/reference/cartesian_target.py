@@ -16,7 +16,9 @@ from .joint_reference import Reference
 ALIGNED = pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
 UNIT = 1e-3  # by which the norm of a quaternion may differ from 1
 LENGTH = 0.3  # that makes angles comparable with distances [m/rad]
-POSITION_FIRST = 0.01  # the same for a pose that is not reached: then its position counts more [m/rad]
+# The same for a pose that is not reached: then its position counts more. At the edge of reach, where the
+# position hardly depends on the joints, a larger one would cost millimetres.
+POSITION_FIRST = 0.001  # [m/rad]
 MOST_STEPS = 40  # of the inverse kinematics, ...
 LAST_STEPS = 20  # ... more of them for a pose that is not reached, ...
 AT_ONCE = 2  # ... and how many of them one step of the controller makes

@@ -14,6 +14,7 @@ from .trajectory import JointTrajectory
 SUCCESSFUL, INVALID_GOAL, INVALID_JOINTS, OLD_HEADER_TIMESTAMP = 0, -1, -2, -3
 PATH_TOLERANCE_VIOLATED, GOAL_TOLERANCE_VIOLATED = -4, -5
 AT_REST = 0.01  # default tolerance of the speed at the goal [rad/s, m/s]
+SAME = 1e-6  # between the end of a trajectory and a reference that has followed it [rad, m]
 
 
 @dataclass(frozen=True)
@@ -102,11 +103,17 @@ class TrajectoryGoal:
         actual = np.array([q[columns], v[columns]])
         elapsed = clock - self.start
         feedback = Feedback(elapsed, desired, actual)
-        errors = np.abs(desired - actual)
-        errors[0] = np.abs(short_way(desired[0] - actual[0], self.robot.continuous[columns]))
         duration = float(self.trajectory.times[-1])
         if elapsed < 0:
             return feedback, None
+        wanted = desired
+        if elapsed >= duration:
+            wanted = np.array([self.trajectory.positions[-1], np.zeros(len(columns))])
+            away = np.abs(short_way(wanted[0] - desired[0], self.robot.continuous[columns]))
+            if away.max() > SAME and not desired[1].any():
+                return feedback, self.ended('another motion of its joints has replaced the trajectory')
+        errors = np.abs(wanted - actual)
+        errors[0] = np.abs(short_way(wanted[0] - actual[0], self.robot.continuous[columns]))
         if elapsed < duration:
             return feedback, self._path_result(errors, elapsed)
         return feedback, self._goal_result(errors, elapsed - duration)

@@ -10,6 +10,7 @@ import pinocchio as pin
 from ...arrays import Array, Mask, array, joint_vector
 from ...errors import ConfigError, InputError, UnknownNameError
 from ...robot.model import Robot
+from ...safety.limits import Limits
 from ..drivers import drivers_of
 from ..dynamics import Dynamics
 from ..parameters import Parameter
@@ -28,6 +29,10 @@ BANDWIDTH = 10.0  # of the default posture stiffness [rad/s]
 # singular: there the posture acts instead.
 SINGULAR = 0.03
 TINY = 1e-6  # the same, where a frequency is zero but for round-off
+ZONE = 0.2  # before the position limits, in which joints are pushed back to their reference [rad, m] ...
+STRENGTH = 6.0  # ... with this share of their effort limit per rad or m, ...
+END_BANDWIDTH = 30.0  # ... but not faster than this [rad/s]
+EASE = 1.0  # time in which a spring that was changed reaches its new force [s]
 
 
 @dataclass
@@ -43,6 +48,11 @@ class HandSettings:
     def __post_init__(self) -> None:
         self.root_stiffness = np.sqrt(np.maximum(self.stiffness, FREE))[:, None]
 
+    @property
+    def spring(self) -> tuple[object, ...]:
+        """What its force depends on."""
+        return (*self.stiffness, self.axes, self.max_force, self.max_moment)
+
 
 @register_term
 class CartesianImpedance(Term):
@@ -52,7 +62,8 @@ class CartesianImpedance(Term):
     the logarithm of a rotation. D gives the damping ratio with the task inertia (J A^-1 J^T)^-1, and
     N = I - A^-1 J^T (J A^-1 J^T)^-1 J keeps the posture q_p from moving the hands. Only commanded joints
     take part. Gravity counts once, as in computed_torque. Springs do not drive joints beyond their speed
-    limits (SpeedZone).
+    limits (SpeedZone), and a change of a spring does not jerk the hand. Near position limits joints get
+    springs of their own: a hand that is pushed does not leave the limits.
     """
 
     name = 'cartesian_impedance'
@@ -100,7 +111,7 @@ class CartesianImpedance(Term):
     def __init__(self, robot: Robot, settings: 'Settings') -> None:
         commanded = np.isin(robot.joint_names, drivers_of(settings, robot).joints)
         self.hands = hands_of(robot, settings, commanded)
-        self._robot = robot
+        self._robot, self._settings = robot, settings
         self._commanded = commanded
         # By hand: the commanded joints that move it, without the trunk.
         self.arms = {frame: commanded & arm_joints(robot, frame) for frame in self.hands}
@@ -121,9 +132,17 @@ class CartesianImpedance(Term):
         self._posture_damping = (
             2 * settings.nullspace_damping_ratio * np.sqrt(self._posture_stiffness * inertia)
         )
+        # With critical damping, a farther posture than this is approached at half of the speed limit.
+        self._farthest = robot.velocity_limits / np.sqrt(np.maximum(self._posture_stiffness / inertia, TINY))
         self.posture = None if settings.nullspace_posture is None else posture_of(robot, settings)
+        limits = Limits.of(robot)
+        self._lower, self._upper = robot.lower + ZONE, robot.upper - ZONE
+        self._end_stiffness = np.minimum(STRENGTH * limits.effort, inertia * END_BANDWIDTH**2)
         self._speed_zone = SpeedZone(robot, settings)
         self._turns: dict[str, Array] = {}  # the last angular error of each hand [rad]
+        self._last = np.zeros((2 * len(self.hands), 3))  # forces and moments of the springs at the last step
+        self._share = np.ones((2 * len(self.hands), 1))  # of them that is in force
+        self._is_changed = False
 
     @classmethod
     def from_settings(cls, robot: Robot, settings: 'Settings') -> 'CartesianImpedance':
@@ -154,11 +173,23 @@ class CartesianImpedance(Term):
 
     def reset(self) -> None:
         self._turns.clear()
+        self._share[:] = 1.0
+        self._is_changed = False
+
+    def check_change(self, other: 'CartesianImpedance') -> None:
+        if new := set(other.hands) - set(self.hands):
+            raise InputError(
+                f'cartesian.{min(new)}.stiffness: the hands are {", ".join(self.hands)}; '
+                'others are only read at configure'
+            )
 
     def adopt(self, other: 'CartesianImpedance') -> None:
-        self.hands = other.hands
+        hands = hands_of(self._robot, other._settings, self._commanded, list(self.hands))
+        self._is_changed |= any(hand.spring != self.hands[frame].spring for frame, hand in hands.items())
+        self.hands = hands
         self._posture_stiffness, self.posture = other._posture_stiffness, other.posture
         self._posture_damping, self._speed_zone = other._posture_damping, other._speed_zone
+        self._farthest = other._farthest
 
     def torque(self, state: TermInputs) -> Array:
         commanded, arms, dynamics, reference = self._commanded, self._arms, state.dynamics, state.reference
@@ -171,11 +202,13 @@ class CartesianImpedance(Term):
         speed_in_posture = speed.copy()
         speed_in_posture[arms] = task.null_speed(speed[arms])
         posture = q_d if self.posture is None else self.posture
-        pull = self._posture_stiffness * (posture - state.q)
+        pull = self._posture_stiffness * np.clip(posture - state.q, -self._farthest, self._farthest)
         pull += self._posture_damping * speed_in_posture
         pull[arms] = task.null_torque(pull[arms]) + task.torque(
-            self._forces(dynamics, axes, q_d), speed[arms]
+            self._forces(dynamics, axes, q_d, state.dt), speed[arms]
         )
+        inside = np.clip(state.q, np.minimum(self._lower, q_d), np.maximum(self._upper, q_d))
+        pull += self._end_stiffness * (inside - state.q)
         pull += self._speed_zone.torque(pull, state.v, v_d, dynamics.A)
         pull += dynamics.A.dot(a_d)
         pull += dynamics.C.dot(v_d)
@@ -192,7 +225,7 @@ class CartesianImpedance(Term):
         J = np.concatenate([dynamics.jacobian(frame)[:, self._arms] for frame in self.hands])
         return _Task(self.hands, dynamics.A[self._arms_of_A], J, axes)
 
-    def _forces(self, dynamics: Dynamics, axes: list[Array], q_d: Array) -> Array:
+    def _forces(self, dynamics: Dynamics, axes: list[Array], q_d: Array, dt: float) -> Array:
         """Forces and moments [N, N m] of the springs of all hands, in world axes."""
         forces = []
         poses = dynamics.poses_at(q_d, self.hands)
@@ -203,7 +236,19 @@ class CartesianImpedance(Term):
             error = np.array([p_d - p, turn]).dot(to_world)  # rows: distance and angle
             force, moment = (error * hand.stiffness.reshape(2, 3)).dot(to_world.T)
             forces += [limited(force, hand.max_force), limited(moment, hand.max_moment)]
-        return np.concatenate(forces)
+        self._last = self._eased(np.array(forces), dt)
+        return self._last.ravel()
+
+    def _eased(self, forces: Array, dt: float) -> Array:
+        """The same, but those of a changed spring rise from their last magnitude within EASE."""
+        if self._is_changed:
+            self._is_changed = False
+            before, after = np.linalg.norm([self._last, forces], axis=2)[:, :, None]
+            self._share = np.divide(before, after, out=np.ones_like(after), where=after > before)
+        if self._share.min() == 1.0:
+            return forces
+        self._share = np.minimum(self._share + dt / EASE, 1.0)
+        return self._share * forces
 
 
 class _Task:
@@ -254,10 +299,12 @@ def _modes(B: Array) -> tuple[Array, Array]:
     return np.sqrt(np.maximum(squares, 0.0)), U
 
 
-def hands_of(robot: Robot, settings: 'Settings', commanded: Mask) -> dict[str, HandSettings]:
-    """The frames with an impedance: those with a stiffness, else the end effectors."""
+def hands_of(
+    robot: Robot, settings: 'Settings', commanded: Mask, frames: list[str] | None = None
+) -> dict[str, HandSettings]:
+    """The frames with an impedance: those given, else those with a stiffness, else the end effectors."""
     given = settings.frames('cartesian')
-    frames = [frame for frame, values in given.items() if 'stiffness' in values]
+    frames = frames or [frame for frame, values in given.items() if 'stiffness' in values]
     frames = frames or end_effectors(robot, commanded)
     if not frames:
         raise ConfigError('terms has cartesian_impedance, so cartesian.<frame>.stiffness must be given')

@@ -14,33 +14,46 @@ if TYPE_CHECKING:
 BEGIN = 0.7  # of the zone, as a share of the speed limit
 NARROW = 0.1  # least width of the zone, as a share of the limit in force
 TIME = 0.025  # time constant of the damping in the zone [s]
+SLOW = 0.1  # share of the beginning below which a joint counts as held, by a person or a load
 
 
 class SpeedZone:
     """Between the beginning of the zone and the limit a joint is damped, and driven less; at the limit not.
 
-    Its torque always opposes the motion: it only takes energy.
+    What drives a joint can only be removed at the rate limit of the effort, and the joint becomes faster
+    meanwhile: it is driven less before. The torque always opposes the motion: it only takes energy.
     """
 
     def __init__(self, robot: Robot, settings: 'Settings') -> None:
-        self._limit = Limits.of(robot).velocity
+        limits = Limits.of(robot)
+        self._limit, rate = limits.velocity, limits.effort_rate
         if settings.limits_velocity is not None:
             self._limit = settings.per_joint('limits.velocity', robot)
+        if settings.limits_effort_rate is not None:
+            rate = settings.per_joint('limits.effort_rate', robot)
+        self._removal = 2 * rate * free_inertia(robot.mass_matrix(robot.home))
         self._begin = BEGIN * np.minimum(robot.velocity_limits, self._limit)
         self._zero = np.zeros(robot.nv)
 
     def torque(self, drive: Array, v: Array, v_d: Array, A: Array) -> Array:
         """Torque [N m] against v [rad/s], given what drives the joints [N m].
 
-        The zone begins at the speed of a reference v_d that is faster.
+        The zone begins at the speed of a reference v_d that is faster; joints slower than it are free.
         """
-        if not any_true(np.abs(v) > self._begin):
+        speed = np.abs(v)
+        drive = np.where((drive * v > 0) & (speed > np.abs(v_d)), drive, 0.0)
+        # The speed that a joint would still gain while the drive is removed.
+        gain = np.minimum(speed / (SLOW * self._begin), 1.0) * drive**2 / self._removal
+        if not any_true(speed + gain > self._begin):
             return self._zero
         begin = np.maximum(self._begin, np.abs(v_d))
-        excess = v - np.clip(v, -begin, begin)
         width = np.maximum(self._limit - begin, NARROW * self._limit)
-        share = np.minimum(np.abs(excess) / width, 1.0)
-        return np.asarray(-share * np.where(drive * v > 0, drive, 0.0) - free_inertia(A) / TIME * excess)
+        share = np.clip((speed + gain - begin) / width, 0.0, 1.0)
+        torque = -share * drive
+        excess = v - np.clip(v, -begin, begin)
+        if any_true(excess != 0):
+            torque -= free_inertia(A) / TIME * excess
+        return torque
 
 
 def free_inertia(A: Array) -> Array:

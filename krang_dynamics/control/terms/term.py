@@ -86,6 +86,9 @@ class Term(ABC):
     def reset(self) -> None:  # noqa: B027
         """Reset the internal state, as at enable."""
 
+    def check_change(self, other: Any) -> None:  # noqa: B027
+        """InputError if the settings of another term of the same class cannot be adopted."""
+
     def adopt(self, other: Any) -> None:  # noqa: B027
         """Take the settings of another term of the same class, and keep the internal state."""
 

@@ -225,6 +225,31 @@ def test_a_hand_that_slips_from_a_person_causes_no_fault(bolted):
     assert 0.7 < (np.abs(speeds) / KRANG.velocity_limits).max() < 1.0
 
 
+def test_a_step_of_the_posture_causes_no_fault(bolted):
+    """The speed limit of left_3 would be passed within 0.15 s."""
+    closed, posture = loop(robot=bolted), KRANG.home
+    posture[3:10] += 0.8
+    closed.step(settings=closed.settings.replace(nullspace_posture=posture.tolist()))
+    closed.run(0.6)
+    assert closed.outputs.mode is Mode.ACTIVE, closed.outputs.fault
+    speeds = np.array([v for _, _, v, _ in closed.history])
+    assert (np.abs(speeds) / KRANG.velocity_limits).max() < 0.8
+
+
+def test_a_hand_that_is_pushed_towards_a_position_limit_causes_no_fault():
+    arm = robot_named('anthropomorphic')
+    start = arm.home
+    start[1] = arm.upper[1] - 0.05
+    closed = loop(robot=arm, start=start, wheels_locked=False)
+    direction = arm.jacobian(start, 'tool')[:3, 1]
+    force = np.array([*20 * direction / np.linalg.norm(direction), 0, 0, 0])
+    for part in np.linspace(0, 1, 50):
+        closed.plant.push('tool', part * force)
+        closed.run(0.01)
+    assert closed.outputs.mode is Mode.ACTIVE, closed.outputs.fault
+    assert closed.plant.q[1] > start[1] + 0.005
+
+
 @pytest.mark.parametrize(('count', 'longest'), [(20, 0.2), pytest.param(10_000, 0.2, marks=long)])
 def test_random_targets_break_no_promise(bolted, count, longest):
     """Also out of reach, through singularities and past limits; the newest wins."""

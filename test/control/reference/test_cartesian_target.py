@@ -119,6 +119,18 @@ def test_an_arm_without_the_orientation_of_a_pose_reaches_its_position(name, fra
     assert len(reports) >= 8
 
 
+def test_a_position_at_the_edge_of_reach_is_reached_whatever_the_orientation():
+    """The arm is almost stretched; the orientation must not pull it away from the position."""
+    robot, T = robot_named('anthropomorphic'), robot_named('anthropomorphic').frame_pose
+    goal = T(robot.home, 'tool')
+    goal[:3, 3] = T(np.array([0.0, 0.7, -0.35, 0.5, 0.4, 0.9]), 'tool')[:3, 3]
+    term = SimpleNamespace(arms={'tool': arm_joints(robot, 'tool')}, posture=None)
+    targets, reference = CartesianTargets(robot, term, np.ones(6, dtype=bool)), Reference(robot)
+    sample = PoseSample('tool', 'world', goal[:3, 3], np.array(pin.Quaternion(goal[:3, :3]).coeffs()), 0.0)
+    take(targets, sample, 10.0, robot.home, reference)
+    assert np.linalg.norm((T(at(reference, 60.0)[0], 'tool') - goal)[:3, 3]) < 2e-4
+
+
 @pytest.mark.parametrize('far', [1.0, 100.0])
 def test_a_pose_out_of_reach_is_reported_and_approached_within_the_limits(far):
     targets, reference = setup()

@@ -105,6 +105,18 @@ def test_the_goal_tolerance_is_violated_after_the_goal_time_tolerance():
     assert patient.take(99.0, *at_end(error=0.5))[1] is None
 
 
+def test_a_goal_whose_joints_follow_another_motion_is_not_reached():
+    """A target of a hand, or a trajectory from elsewhere, has moved the reference."""
+    x = goal()
+    x.accepted(0.0)
+    q, v, reference = at_end()
+    q, reference = q + 0.3, (reference[0] + 0.3, reference[1])
+    assert x.take(1.1, q, v, (reference[0], v + 0.1))[1] is None  # on its way
+    result = x.take(1.2, q, v, reference)[1]
+    assert result.code == goals.INVALID_GOAL
+    assert 'another motion' in result.text
+
+
 def test_a_cancelled_goal_stops_smoothly():
     loop = Harness(ARM, terms=('computed_torque',)).start()
     x = goal(JointTrajectory(NAMES, np.array([2.0]), END[None]))

@@ -7,8 +7,8 @@ from harness import robot_named, term_inputs
 
 import krang_dynamics as kd
 from krang_dynamics.control.settings import Settings
-from krang_dynamics.control.terms.cartesian_impedance import CartesianImpedance, near_turn
-from krang_dynamics.errors import ConfigError, KrangError
+from krang_dynamics.control.terms.cartesian_impedance import EASE, CartesianImpedance, near_turn
+from krang_dynamics.errors import ConfigError, InputError, KrangError
 
 HANDS = ('left_hand', 'right_hand')
 STIFFNESS = [300.0, 400.0, 500.0, 40.0, 50.0, 60.0]
@@ -98,6 +98,40 @@ def test_forces_and_moments_are_limited():
     f = np.linalg.lstsq(KRANG.jacobian(q, 'left_hand')[:, 3:10].T, torque[3:10], rcond=None)[0]
     assert np.linalg.norm(f[:3]) == pytest.approx(10.0)
     assert np.linalg.norm(f[3:]) == pytest.approx(2.0)
+
+
+def test_a_spring_that_becomes_stiffer_pulls_smoothly_and_one_that_becomes_softer_at_once():
+    hand = 'cartesian_left_hand_stiffness'
+    q, arm, none = displaced(), slice(3, 10), {'nullspace_stiffness': 0.0}
+    inputs = term_inputs(KRANG, q, np.zeros(17), q_d=KRANG.home, dt=0.01)
+    stiff = term(**none, **{hand: STIFFNESS}).torque(inputs)[arm]
+    impedance = term(**none, **{hand: [0.0] * 6})
+    assert np.abs(impedance.torque(inputs)[arm]).max() < 1e-9
+    impedance.adopt(term(**none, **{hand: STIFFNESS}))
+    torques = np.array([impedance.torque(inputs)[arm] for _ in range(round(EASE / 0.01) + 1)])
+    steps = np.abs(np.diff(torques, axis=0)).max(axis=0)
+    assert (np.abs(torques[0]) <= 0.011 * np.abs(stiff) + 1e-9).all()
+    assert (steps <= 0.011 * np.abs(stiff) + 1e-9).all()
+    np.testing.assert_allclose(torques[-1], stiff)
+    impedance.adopt(term(**none, **{hand: [1.0] * 6}))
+    np.testing.assert_allclose(
+        impedance.torque(inputs)[arm], term(**none, **{hand: [1.0] * 6}).torque(inputs)[arm]
+    )
+
+
+def test_a_live_change_of_one_hand_leaves_the_other_as_it_is():
+    inputs = term_inputs(KRANG, displaced(), np.zeros(17), q_d=KRANG.home)
+    impedance = term(nullspace_stiffness=0.0)
+    right = impedance.torque(inputs)[10:]
+    impedance.adopt(term(nullspace_stiffness=0.0, cartesian_left_hand_stiffness=STIFFNESS))
+    assert list(impedance.hands) == list(HANDS)
+    np.testing.assert_allclose(impedance.torque(inputs)[10:], right)
+
+
+def test_a_live_change_adds_no_hand():
+    impedance = term(cartesian_left_hand_stiffness=STIFFNESS)
+    with pytest.raises(InputError, match=r'cartesian.right_hand.stiffness: the hands are left_hand'):
+        impedance.check_change(term(cartesian_right_hand_stiffness=STIFFNESS))
 
 
 def test_an_angular_error_passes_pi_without_a_jump():
