@@ -388,7 +388,7 @@ def fit(
         base_fit=solution.base_fit,
         noise=dict(zip(names, solution.noises.tolist(), strict=True)),
         gains=gains,
-        robot=_as_robot(regressor, solution.theta, gains.values, factors),
+        robot=_as_robot(regressor, solution, gains.values, factors),
         kinds=_kinds(regressor, solution.theta, solution.deviation),
         bodies=len(regressor.bodies),
         delay=(delay + solution.delay[0], solution.delay[1]),
@@ -432,6 +432,7 @@ class Solution:
     base: BaseParameters
     base_fit: BaseFit
     noises: Array
+    width: Array  # of the smooth sign, over joint_names [rad/s]
     delay: tuple[float, float]  # and its standard deviation
 
 
@@ -443,21 +444,22 @@ def solve(
     active, last = regressor.active, np.array([1.0])
     factors = [f.columns(own, count, last) for f, own in zip(equations.factors, active, strict=True)]
     noises = noise_levels(regressor, factors, driven)[1]
-    # The delay is the first column, the parameters follow.
-    with_delay = [
-        f.columns(np.append(own + 1, 0), count + 1, last)
-        for f, own in zip(equations.factors, active, strict=True)
-    ]
-    joint, row = without_nuisance(with_delay, noises * np.sqrt(equations.correlation()))
+
+    def of_all_joints(scales: Array) -> tuple[TriangularFactor, Array, list[Array]]:
+        """One factor for the best widths of friction and the best delay, and the rows of both."""
+        pairs = [
+            f.columns(np.append(own + 2, (1, 0)), count + 2, last).without_first(scale)
+            for f, own, scale in zip(equations.factors, active, scales, strict=True)
+        ]
+        joint, delay = without_nuisance([f for f, _ in pairs], scales)
+        return joint, delay, [row for _, row in pairs]
+
+    joint, row, width_rows = of_all_joints(noises * np.sqrt(equations.correlation()))
     R, z = joint.R[:, :-1], joint.R[:, -1]
-    # Errors that repeat and widths that are not known enlarge the deviations; they do not move the values.
+    # Errors that repeat enlarge the deviations; they do not move the values.
     repetition = equations.repetition()
     scales = noise_levels(regressor, factors, driven, repetition)[1] * np.sqrt(repetition)
-    with_width = [
-        f.columns(np.append(own + 2, (1, 0)), count + 2, last).without_first(scale)
-        for f, own, scale in zip(equations.factors, active, scales, strict=True)
-    ]
-    uncertain = without_nuisance(with_width, scales)[0].R[:, :-1]
+    uncertain = of_all_joints(scales)[0].R[:, :-1]
     bounds = body_bounds(regressor, total_mass)
     theta, deviation = fit_consistent(
         R, z, regressor.prior, regressor.spread, len(regressor.bodies), regressor.positive, bounds, uncertain
@@ -467,14 +469,19 @@ def solve(
     base = base_parameters(exciting[:, regressor.rows].reshape(-1, count), preferred)
     scale = max(abs(float(row[0])), 1e-12)
     shift = float(row[-1] - row[1:-1] @ theta) / float(row[0]) if abs(row[0]) > 1e-9 else 0.0
+    wider = [(r[-1] - r[1:-1] @ np.append(shift, theta)) / r[0] for r in width_rows]
+    width = regressor.width.copy()
+    for j, x in zip(np.flatnonzero(regressor.rows).tolist(), np.clip(wider, -2.0, 2.0), strict=True):
+        width[j] *= np.exp(regressor.width_spread(j) * x)
     base_fit = replace(fit_base(R, z, base), deviation=fit_base(uncertain, z, base).deviation)
-    return Solution(theta, deviation, base, base_fit, noises, (shift, 1 / scale))
+    return Solution(theta, deviation, base, base_fit, noises, width, (shift, 1 / scale))
 
 
 def _as_robot(
-    regressor: Regressor, theta: Array, gains: dict[str, float], factors: list[TriangularFactor]
+    regressor: Regressor, solution: Solution, gains: dict[str, float], factors: list[TriangularFactor]
 ) -> Robot:
     """The robot with the identified parameters; friction that grows with load is that at the mean load."""
+    theta, width = solution.theta, solution.width
     robot, friction, unknowns = regressor.robot, regressor.robot.friction, regressor.unknowns
 
     def value(kind: str, otherwise: Array) -> Array:
@@ -501,9 +508,7 @@ def _as_robot(
     speed = np.where(speed > 0, speed, friction.stribeck_speed)
     smooth = unknowns.sign == 'smooth'
     shape = {
-        'width': _entries(
-            robot, np.where(regressor.width == 1.0, 0.0, regressor.width) if smooth else 0 * coulomb
-        ),
+        'width': _entries(robot, np.where(width == 1.0, 0.0, width) if smooth else 0 * width),
         'stribeck': _entries(robot, stribeck if smooth else 0 * stribeck),
         'stribeck_speed': _entries(robot, np.where(stribeck > 0, speed, 0.0) if smooth else 0 * speed),
         'offset': _entries(robot, offset),

@@ -13,7 +13,7 @@ from krang_dynamics.bags.identification.regressor import INERTIAL, Unknowns
 from krang_dynamics.bags.validation.filtering import Filtering
 from krang_dynamics.bags.validation.recording import Reading
 from krang_dynamics.bags.validation.validation import validate
-from krang_dynamics.errors import KrangError
+from krang_dynamics.errors import BagError, KrangError
 from krang_dynamics.robot.model import Robot
 from krang_dynamics.robot.payload import Payload
 from krang_dynamics.robot.plausibility import link_fault
@@ -398,15 +398,40 @@ def test_the_total_mass_can_be_pinned(tmp_path):
     assert sum(found.theta[:60:10]) == pytest.approx(21.0, rel=3e-3)
 
 
-def test_the_width_of_the_smooth_sign_is_identified(tmp_path):
+@pytest.mark.parametrize('width', [(0.05, 0.2), (0.06, 0.24)])
+def test_the_width_of_the_smooth_sign_is_identified(width, tmp_path):
     friction = {
         'coulomb': {'joint_1': 4.0, 'joint_2': 2.0}, 'sign': 'smooth', 'fitted_with': 'smooth',
-        'width': {'joint_1': 0.05, 'joint_2': 0.2},
+        'width': dict(zip(('joint_1', 'joint_2'), width, strict=True)),
     }  # fmt: skip
     true = kd.load_robot('planar_2r', friction=friction)
     found = identify([disturbed(tmp_path / 'bag', true)], kd.load_robot('planar_2r'), share=1.0).robot
-    assert found.friction.width == pytest.approx([0.05, 0.2])
+    assert found.friction.width == pytest.approx(width, rel=0.05)
     assert found.friction.coulomb == pytest.approx([4.0, 2.0], rel=0.05)
+
+
+def test_a_recording_in_pieces_is_identified(tmp_path):
+    """Some pieces are shorter than the time in which the filter settles."""
+    robot = kd.load_robot('planar_2r')
+    t, q, v, a = excited(robot)
+    kept = np.arange(len(t)) % 200 > np.where(t > 15, 170, 20)
+    tau = torques(robot, q, v, a)
+    found = identify(
+        [record(tmp_path / 'bag', robot.joint_names, *(x[kept] for x in (t, q, v, tau)))], robot, share=1.0
+    )
+    assert masses(found.robot) == pytest.approx(masses(robot), rel=0.02)
+
+
+@pytest.mark.parametrize('duration', [1.2, 1.5, 2.0, 3.0])
+def test_short_recordings_are_identified_or_refused(duration, tmp_path):
+    robot = kd.load_robot('anthropomorphic')
+    path = disturbed(tmp_path / 'bag', robot, duration=duration, jitter=0.0)
+    try:
+        found = identify([path], robot)
+    except BagError as error:
+        assert 'too' in str(error)
+    else:
+        assert masses(found.robot) == pytest.approx(masses(robot), rel=0.5)
 
 
 def test_friction_that_grows_with_load_is_reported_and_spoils_nothing(tmp_path):
