@@ -18,7 +18,7 @@ from ..io.reader import Bag
 from ..validation.filtering import Filtering
 from ..validation.recording import Reading, Recording
 from ..validation.residual import explained_effort
-from ..validation.validation import Validation, validate
+from ..validation.validation import INVERTED, Validation, validate
 from .consistent_fit import fit_consistent, is_consistent
 from .least_squares import (
     BaseFit,
@@ -39,6 +39,7 @@ WORSE = 1.1  # ratio of errors from which a model is worse on held-out data,
 NOTICEABLE = 0.02  # if the error grows by this share of the torque
 HEAVIER = 3.0  # factor between described and identified mass from which the recording is doubtful
 EXPLAINED = 0.3  # least share of a joint's effort that model, motion or pose must explain
+FITS = 0.5  # least r2 of an identified model on held-out data
 KNOWN = 0.1  # relative deviation up to which a base parameter counts as well determined
 
 
@@ -124,7 +125,23 @@ class Identification:
             for i in range(0, 10 * self.bodies, 10)
             if not 1 / HEAVIER < self.theta[i] / self.prior[i] < HEAVIER
         ]
-        return [*self.contradictions, *found]
+        return [*self.contradictions, *found, *self._unexplained()]
+
+    def _unexplained(self) -> list[str]:
+        """A sentence on each driven joint whose effort on the held-out data is not that of the new model."""
+        found = []
+        for name in self.after[0].joints if self.after else ():
+            figures = [result.joints[name]['friction'] for result in self.after]
+            largest = max(
+                np.abs(r.series.measured[:, r.names.index(name)]).max(initial=0.0) for r in self.after
+            )
+            used = self.robot.config.joints[name].driven and name not in self.left_out
+            r2, rmse = np.mean([f.r2 for f in figures]), max(f.rmse for f in figures)
+            if used and r2 < FITS and rmse > NOTICEABLE * largest:
+                found.append(
+                    f'{name}: r2 is {r2:.2g} after identification; check joint names, signs, offsets'
+                )
+        return found
 
     def _torque(self, joint: str) -> float:
         """Standard deviation of a joint's measured torque on the held-out data [N m]."""
@@ -306,8 +323,8 @@ def _source(
     left_out |= dict.fromkeys(sorted(resting), 'it does not move')
     frozen = {name for check in checks for name in check.frozen}
     left_out |= dict.fromkeys(sorted(frozen), 'its effort does not change for a large part of the motion')
-    inverted = {name for check in checks for name, factor in check.factors.items() if factor < 0}
-    left_out |= dict.fromkeys(sorted(inverted), 'the sign of its effort is inverted')
+    inverted = {name for check in checks for name in check.inverted}
+    left_out |= dict.fromkeys(sorted(inverted), INVERTED)
     for j in np.flatnonzero(recordings[0].measured):
         name = robot.joint_names[j]
         if name not in left_out and explained_effort([check.series for check in checks], int(j)) < EXPLAINED:
@@ -318,9 +335,12 @@ def _source(
     )
     used = np.array([name not in left_out for name in robot.joint_names])
     if not (measured & used).any():
+        reasons = '; '.join(f'{name}: {why}' for name, why in left_out.items() if name not in resting)
         raise BagError(
             f'{paths[0]}: no joint with effort moves; record a motion (krang excite), or identify masses '
             'from poses at rest with --static'
+            if not reasons
+            else f'{paths[0]}: no joint can be used; {reasons}'
         )
     masks = (moves & used, measured & used, known & used)
     return Source(tuple(map(Path, paths)), robot, reading, filtering, *masks), left_out

@@ -382,6 +382,20 @@ def test_results_of_wrong_units_are_doubted(tmp_path):
     assert any('mass from' in line for line in identify([heavy], robot).doubts())
 
 
+def test_results_of_swapped_joints_and_signs_are_doubted(tmp_path):
+    robot = kd.load_robot('anthropomorphic')
+    t, q, v, a = excited(robot)
+    tau = torques(robot, q, v, a) + 2 * np.sign(v)
+    swapped = [robot.joint_names[k] for k in (1, 0, 2, 3, 4, 5)]
+    found = identify([record(tmp_path / 'swapped', swapped, t, q, v, tau)], robot)
+    assert any('check joint names, signs' in line for line in found.doubts())
+    sign = np.array([1, 1, -1, 1, 1, 1])
+    found = identify([record(tmp_path / 'sign', robot.joint_names, t, q * sign, v * sign, tau)], robot)
+    assert found.doubts()
+    with pytest.raises(KrangError, match='no joint can be used; joint_1: the sign of its effort'):
+        identify([record(tmp_path / 'all', robot.joint_names, t, q, v, -tau)], robot)
+
+
 def test_a_recording_at_rest_is_refused(tmp_path):
     robot = kd.load_robot('planar_2r')
     t, q, v, a = excited(robot, 5.0)
