@@ -8,8 +8,9 @@ from ...arrays import Array, Integers
 from .least_squares import TriangularFactor
 from .regressor import Regressor, Unknowns
 
-# Of the smooth sign [rad/s]. Steps of 1.4: a width that is wrong by more is taken for inertia and load.
+# Of the smooth sign [rad/s], of which neighbours are interpolated.
 WIDTHS = (0.005, 0.007, 0.01, 0.014, 0.02, 0.03, 0.04, 0.05, 0.07, 0.1, 0.14, 0.2, 0.3, 0.5, 1.0)
+BETWEEN = np.array([-0.75, -0.5, -0.25, 0.25, 0.5, 0.75])  # the best of them, further trials [steps]
 STRIBECK = 5.0  # Stribeck speed [widths]
 EXTRA = ('coulomb', 'stribeck', 'load')  # columns at all WIDTHS, in this order
 # Least relative decrease of the error, and of the sum of squared errors [variances of the noise], that
@@ -28,12 +29,12 @@ def shape_columns(regressor: Regressor, j: int, v: Array, load: Array) -> Array:
 
 
 def shape_places(regressor: Regressor, j: int, first: int, end: int) -> dict[str, int]:
-    """Where the columns of the regressor's friction of joint j are, if shapes begin at `first`."""
+    """Where the columns nearest to the chosen friction of joint j are, if shapes begin at `first`."""
     name = regressor.robot.joint_names[j]
     width = regressor.unknowns.width.get(name)
-    if width not in WIDTHS or end <= first:
+    if width is None or end <= first:
         return {}
-    shape = first + WIDTHS.index(width)
+    shape = first + int(np.argmin(np.abs(np.log(WIDTHS) - np.log(width))))
     return {f'{name}.{kind}': shape + k * len(WIDTHS) for k, kind in enumerate(EXTRA)}
 
 
@@ -56,34 +57,44 @@ def choose_shape(
         return unknowns
     links = int((active < regressor.inertial).sum())
     own = len(active) - links  # parameters of the joint; then come the shapes
+    if min(part.count for part in parts) <= own + len(EXTRA):
+        return unknowns
     parts = (_without_links(parts[0], links, theta[active]), _without_links(parts[1], links, theta[active]))
     noises = [max(part.noise(), 1e-9) for part in parts]
     prior, spread = regressor.prior[active[links:]], regressor.spread[active[links:]]
     dry = kinds.index('coulomb')
 
-    def error(shape: int, extra: tuple[str, ...] = ()) -> float:
-        columns = np.arange(own)
-        columns[dry] = own + shape if shape >= 0 else dry
-        more = [own + EXTRA.index(kind) * len(WIDTHS) + shape for kind in extra]
+    def error(shape: float | None, extra: tuple[str, ...] = ()) -> float:
+        """Of the described shape, or of the one at a place among WIDTHS, with further parameters."""
+        selection = np.eye(own, own + len(EXTRA) * len(WIDTHS))
+        if shape is not None:
+            near = np.maximum(0.0, 1 - np.abs(np.arange(len(WIDTHS)) - shape))  # linear between two widths
+            shapes = np.kron(np.eye(len(EXTRA)), near)
+            selection[dry, own:] = shapes[0]
+            selection[dry, dry] = 0.0
+            more = np.zeros((len(extra), selection.shape[1]))
+            more[:, own:] = shapes[[EXTRA.index(kind) for kind in extra]]
+            selection = np.vstack([selection, more])
         free = [1.0 if kind == 'load' else float(spread[dry]) for kind in extra]
-        chosen = np.append(columns, more).astype(int)
-        means, spreads = np.append(prior, np.zeros(len(more))), np.append(spread, free)
-        return _held_out_error(parts, noises, chosen, means, spreads, len(more))
+        means, spreads = np.append(prior, np.zeros(len(extra))), np.append(spread, free)
+        return _held_out_error(parts, noises, selection, means, spreads, len(extra))
 
     count = parts[0].count + parts[1].count
     factor = DESCRIBED if prior[dry] > 0 else 1.0
     candidates: tuple[tuple[str, ...], ...] = ((), ('stribeck',), ('load',), ('stribeck', 'load'))
-    best, chosen, extra = error(-1), -1, candidates[0]
+    best, chosen, extra = error(None), -1.0, candidates[0]
     for candidate in candidates:
-        errors = [error(i, candidate) for i in range(len(WIDTHS))]
-        least = max(min(errors), 1e-12)
-        more = int(bool(candidate))
+        errors = {float(i): error(i, candidate) for i in range(len(WIDTHS))}
+        nearest = min(errors, key=errors.__getitem__)
+        errors |= {x: error(x, candidate) for x in (nearest + BETWEEN).clip(0, len(WIDTHS) - 1).tolist()}
+        place = min(errors, key=errors.__getitem__)
+        least, more = max(errors[place], 1e-12), int(bool(candidate))
         evidence = count * (best**2 / least**2 - 1)
         if least < (1 - factor * GAIN[more]) * best and evidence > factor * EVIDENCE[more]:
-            best, chosen, extra = least, int(np.argmin(errors)), candidate
+            best, chosen, extra = least, place, candidate
     if chosen < 0:
         return unknowns
-    width = WIDTHS[chosen]
+    width = float(np.exp(np.interp(chosen, np.arange(len(WIDTHS)), np.log(WIDTHS))))
     return replace(
         unknowns,
         width={**unknowns.width, name: width},
@@ -102,22 +113,22 @@ def _without_links(factor: TriangularFactor, links: int, theta: Array) -> Triang
 def _held_out_error(
     parts: tuple[TriangularFactor, TriangularFactor],
     noises: list[float],
-    columns: Integers,
+    selection: Array,
     prior: Array,
     spread: Array,
     extra: int,
 ) -> float:
     """Root mean square error on one part of the theta fitted to the other, both ways [N m].
 
-    The last `extra` parameters must be positive.
+    `selection` combines columns of the parts; the last `extra` parameters must be positive.
     """
     total = 0.0
     for fitted, held, noise in zip(parts, parts[::-1], noises[::-1], strict=True):
-        R, y = fitted.R[:, columns], fitted.R[:, -1]
+        R, y = fitted.R[:, :-1] @ selection.T, fitted.R[:, -1]
         N = (R * spread).T @ (R * spread) / noise**2 + np.eye(len(prior))
         right = spread * (R.T @ y) / noise**2 + prior / spread
         theta = spread * np.linalg.solve(N, right)
         if (theta[len(theta) - extra :] < 0).any():  # friction that drives
             return np.inf
-        total += float(np.sum((held.R[:, -1] - held.R[:, columns] @ theta) ** 2))
+        total += float(np.sum((held.R[:, -1] - held.R[:, :-1] @ (selection.T @ theta)) ** 2))
     return float(np.sqrt(total / max(parts[0].count + parts[1].count, 1)))

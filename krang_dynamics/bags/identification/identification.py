@@ -18,7 +18,7 @@ from ..io.reader import Bag
 from ..validation.filtering import Filtering
 from ..validation.recording import Reading, Recording
 from ..validation.residual import explained_effort
-from ..validation.validation import Validation, validate
+from ..validation.validation import INVERTED, Validation, validate
 from .consistent_fit import fit_consistent, is_consistent
 from .least_squares import (
     BaseFit,
@@ -39,6 +39,7 @@ WORSE = 1.1  # ratio of errors from which a model is worse on held-out data,
 NOTICEABLE = 0.02  # if the error grows by this share of the torque
 HEAVIER = 3.0  # factor between described and identified mass from which the recording is doubtful
 EXPLAINED = 0.3  # least share of a joint's effort that model, motion or pose must explain
+FITS = 0.5  # least r2 of an identified model on held-out data
 KNOWN = 0.1  # relative deviation up to which a base parameter counts as well determined
 
 
@@ -124,7 +125,23 @@ class Identification:
             for i in range(0, 10 * self.bodies, 10)
             if not 1 / HEAVIER < self.theta[i] / self.prior[i] < HEAVIER
         ]
-        return [*self.contradictions, *found]
+        return [*self.contradictions, *found, *self._unexplained()]
+
+    def _unexplained(self) -> list[str]:
+        """A sentence on each driven joint whose effort on the held-out data is not that of the new model."""
+        found = []
+        for name in self.after[0].joints if self.after else ():
+            figures = [result.joints[name]['friction'] for result in self.after]
+            largest = max(
+                np.abs(r.series.measured[:, r.names.index(name)]).max(initial=0.0) for r in self.after
+            )
+            used = self.robot.config.joints[name].driven and name not in self.left_out
+            r2, rmse = np.mean([f.r2 for f in figures]), max(f.rmse for f in figures)
+            if used and r2 < FITS and rmse > NOTICEABLE * largest:
+                found.append(
+                    f'{name}: r2 is {r2:.2g} after identification; check joint names, signs, offsets'
+                )
+        return found
 
     def _torque(self, joint: str) -> float:
         """Standard deviation of a joint's measured torque on the held-out data [N m]."""
@@ -306,8 +323,8 @@ def _source(
     left_out |= dict.fromkeys(sorted(resting), 'it does not move')
     frozen = {name for check in checks for name in check.frozen}
     left_out |= dict.fromkeys(sorted(frozen), 'its effort does not change for a large part of the motion')
-    inverted = {name for check in checks for name, factor in check.factors.items() if factor < 0}
-    left_out |= dict.fromkeys(sorted(inverted), 'the sign of its effort is inverted')
+    inverted = {name for check in checks for name in check.inverted}
+    left_out |= dict.fromkeys(sorted(inverted), INVERTED)
     for j in np.flatnonzero(recordings[0].measured):
         name = robot.joint_names[j]
         if name not in left_out and explained_effort([check.series for check in checks], int(j)) < EXPLAINED:
@@ -318,9 +335,12 @@ def _source(
     )
     used = np.array([name not in left_out for name in robot.joint_names])
     if not (measured & used).any():
+        reasons = '; '.join(f'{name}: {why}' for name, why in left_out.items() if name not in resting)
         raise BagError(
             f'{paths[0]}: no joint with effort moves; record a motion (krang excite), or identify masses '
             'from poses at rest with --static'
+            if not reasons
+            else f'{paths[0]}: no joint can be used; {reasons}'
         )
     masks = (moves & used, measured & used, known & used)
     return Source(tuple(map(Path, paths)), robot, reading, filtering, *masks), left_out
@@ -388,7 +408,7 @@ def fit(
         base_fit=solution.base_fit,
         noise=dict(zip(names, solution.noises.tolist(), strict=True)),
         gains=gains,
-        robot=_as_robot(regressor, solution.theta, gains.values, factors),
+        robot=_as_robot(regressor, solution, gains.values, factors),
         kinds=_kinds(regressor, solution.theta, solution.deviation),
         bodies=len(regressor.bodies),
         delay=(delay + solution.delay[0], solution.delay[1]),
@@ -432,6 +452,7 @@ class Solution:
     base: BaseParameters
     base_fit: BaseFit
     noises: Array
+    width: Array  # of the smooth sign, over joint_names [rad/s]
     delay: tuple[float, float]  # and its standard deviation
 
 
@@ -443,21 +464,22 @@ def solve(
     active, last = regressor.active, np.array([1.0])
     factors = [f.columns(own, count, last) for f, own in zip(equations.factors, active, strict=True)]
     noises = noise_levels(regressor, factors, driven)[1]
-    # The delay is the first column, the parameters follow.
-    with_delay = [
-        f.columns(np.append(own + 1, 0), count + 1, last)
-        for f, own in zip(equations.factors, active, strict=True)
-    ]
-    joint, row = without_nuisance(with_delay, noises * np.sqrt(equations.correlation()))
+
+    def of_all_joints(scales: Array) -> tuple[TriangularFactor, Array, list[Array]]:
+        """One factor for the best widths of friction and the best delay, and the rows of both."""
+        pairs = [
+            f.columns(np.append(own + 2, (1, 0)), count + 2, last).without_first(scale)
+            for f, own, scale in zip(equations.factors, active, scales, strict=True)
+        ]
+        joint, delay = without_nuisance([f for f, _ in pairs], scales)
+        return joint, delay, [row for _, row in pairs]
+
+    joint, row, width_rows = of_all_joints(noises * np.sqrt(equations.correlation()))
     R, z = joint.R[:, :-1], joint.R[:, -1]
-    # Errors that repeat and widths that are not known enlarge the deviations; they do not move the values.
+    # Errors that repeat enlarge the deviations; they do not move the values.
     repetition = equations.repetition()
     scales = noise_levels(regressor, factors, driven, repetition)[1] * np.sqrt(repetition)
-    with_width = [
-        f.columns(np.append(own + 2, (1, 0)), count + 2, last).without_first(scale)
-        for f, own, scale in zip(equations.factors, active, scales, strict=True)
-    ]
-    uncertain = without_nuisance(with_width, scales)[0].R[:, :-1]
+    uncertain = of_all_joints(scales)[0].R[:, :-1]
     bounds = body_bounds(regressor, total_mass)
     theta, deviation = fit_consistent(
         R, z, regressor.prior, regressor.spread, len(regressor.bodies), regressor.positive, bounds, uncertain
@@ -467,14 +489,19 @@ def solve(
     base = base_parameters(exciting[:, regressor.rows].reshape(-1, count), preferred)
     scale = max(abs(float(row[0])), 1e-12)
     shift = float(row[-1] - row[1:-1] @ theta) / float(row[0]) if abs(row[0]) > 1e-9 else 0.0
+    wider = [(r[-1] - r[1:-1] @ np.append(shift, theta)) / r[0] for r in width_rows]
+    width = regressor.width.copy()
+    for j, x in zip(np.flatnonzero(regressor.rows).tolist(), np.clip(wider, -2.0, 2.0), strict=True):
+        width[j] *= np.exp(regressor.width_spread(j) * x)
     base_fit = replace(fit_base(R, z, base), deviation=fit_base(uncertain, z, base).deviation)
-    return Solution(theta, deviation, base, base_fit, noises, (shift, 1 / scale))
+    return Solution(theta, deviation, base, base_fit, noises, width, (shift, 1 / scale))
 
 
 def _as_robot(
-    regressor: Regressor, theta: Array, gains: dict[str, float], factors: list[TriangularFactor]
+    regressor: Regressor, solution: Solution, gains: dict[str, float], factors: list[TriangularFactor]
 ) -> Robot:
     """The robot with the identified parameters; friction that grows with load is that at the mean load."""
+    theta, width = solution.theta, solution.width
     robot, friction, unknowns = regressor.robot, regressor.robot.friction, regressor.unknowns
 
     def value(kind: str, otherwise: Array) -> Array:
@@ -501,9 +528,7 @@ def _as_robot(
     speed = np.where(speed > 0, speed, friction.stribeck_speed)
     smooth = unknowns.sign == 'smooth'
     shape = {
-        'width': _entries(
-            robot, np.where(regressor.width == 1.0, 0.0, regressor.width) if smooth else 0 * coulomb
-        ),
+        'width': _entries(robot, np.where(width == 1.0, 0.0, width) if smooth else 0 * width),
         'stribeck': _entries(robot, stribeck if smooth else 0 * stribeck),
         'stribeck_speed': _entries(robot, np.where(stribeck > 0, speed, 0.0) if smooth else 0 * speed),
         'offset': _entries(robot, offset),

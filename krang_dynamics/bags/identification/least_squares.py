@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import qr
+from scipy.linalg import lstsq, qr
 
 from ...arrays import Array, Integers, Mask
 
@@ -35,10 +35,14 @@ class TriangularFactor:
         R[:, -1] = self.R[:, self.R.shape[1] - len(outputs) :] @ outputs
         return TriangularFactor(_triangle(R), self.count)
 
-    def without_first(self, weight: float) -> 'TriangularFactor':
-        """The factor for the best first parameter, whose prior is the equation weight * parameter = 0."""
+    def without_first(self, weight: float) -> tuple['TriangularFactor', Array]:
+        """The factor for the best first parameter, whose prior is the equation weight * parameter = 0.
+
+        Also the row of that parameter, from which its value follows.
+        """
         prior = weight * np.eye(1, self.R.shape[1])
-        return TriangularFactor(_triangle(np.vstack([self.R, prior]))[1:, 1:], self.count)
+        R = _triangle(np.vstack([self.R, prior]))
+        return TriangularFactor(R[1:, 1:], self.count), R[0]
 
     def scaled(self, gain: float) -> 'TriangularFactor':
         """The factor with y multiplied by `gain`."""
@@ -54,7 +58,8 @@ class TriangularFactor:
         """Standard deviation of the residual of the best fit [N m]; so many samples count as one."""
         Y, y = self.R[:, :-1], self.R[:, -1]
         scale = _norms(Y)
-        theta, _, rank, _ = np.linalg.lstsq(Y / scale, y, rcond=1e-10)
+        # By QR: numpy's SVD does not converge for some matrices of lower rank.
+        theta, _, rank, _ = lstsq(Y / scale, y, cond=1e-10, lapack_driver='gelsy')
         residual = float(np.linalg.norm(y - (Y / scale) @ theta))
         return residual / np.sqrt(max(self.count - correlated * int(rank), 0.2 * self.count, 1))
 

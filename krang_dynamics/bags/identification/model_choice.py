@@ -23,6 +23,7 @@ FACTOR = 4.0  # cutoff [bandwidths]
 SLOWEST, FASTEST = 1.0, 10.0  # cutoff [Hz]
 RATE = 0.2  # largest cutoff [sample rates]
 ROUNDS = 3  # of the choice of shapes: friction that is missing at one joint spoils the links of others
+LEAST = 20  # samples of each joint that are needed
 SHORT = 30.0  # least cutoff [1 / duration]: a slower filter needs too much of the recording to settle
 
 
@@ -52,9 +53,11 @@ def survey_all(source: Source, unknowns: Unknowns, items: list[Item]) -> Survey:
     surveyed: Survey = []
     for result in parallel.run(partial(surveying, source, unknowns), items, 'reading'):
         surveyed = added(surveyed, result)
-    if not surveyed or not sum(part.count for part in surveyed[0]):
+    count = sum(part.count for part in surveyed[0]) if surveyed else 0
+    if count < LEAST:
         raise BagError(
-            f'{source.paths[0]}: nothing is left after filtering; it is too short or has too many gaps'
+            f'{source.paths[0]}: {count} samples are left after filtering and thinning, {LEAST} are needed; '
+            'it is too short or has too many gaps'
         )
     return surveyed
 

@@ -1,6 +1,7 @@
 """Noise levels and motor gains from the triangular factors of all joints."""
 
 import numpy as np
+from scipy.linalg import solve_triangular
 
 from ...arrays import Array, Mask
 from ...errors import BagError
@@ -10,6 +11,7 @@ from .regressor import Regressor
 ITERATIONS = 8  # of the noise levels
 LEAST_NOISE, LEAST_PASSIVE = 1e-4, 1e-3  # of a row [typical torques]; of one without a motor
 SMALLEST = 1e-9  # [N m]
+LEAST_FREEDOM = 0.2  # share of the samples of a row to which no parameter counts as fitted
 
 
 def noise_levels(
@@ -17,9 +19,10 @@ def noise_levels(
 ) -> tuple[Array, Array]:
     """A first theta, and the standard deviation of each row [N m]; `correlation`: samples that count as one.
 
-    The noise of a row is the RMSE of theta on it, so both are found by iteration. A driven row starts with,
-    and never falls below, the noise of its own best fit. A passive row is Y theta = 0, which theta = 0 fits
-    perfectly, so it starts with the RMSE of the prior. No noise falls below a share of the torque.
+    The noise of a row is the RMSE of theta on it, so both are found by iteration; at last it is corrected for
+    the parameters that were fitted to the row. A driven row starts with, and never falls below, the noise of
+    its own best fit. A passive row is Y theta = 0, which theta = 0 fits perfectly, so it starts with the RMSE
+    of the prior. No noise falls below a share of the torque.
     """
     prior, spread = regressor.prior, regressor.spread
     correlation = np.full(len(factors), CORRELATED) if correlation is None else correlation
@@ -38,6 +41,11 @@ def noise_levels(
         design = np.vstack([R * spread, np.eye(len(spread))])
         theta = spread * np.linalg.lstsq(design, np.concatenate([z, prior / spread]), rcond=None)[0]
         noises = np.maximum([factor.rmse(theta) for factor in factors], least)
+    triangle = np.linalg.qr(design, mode='r')
+    for i, (factor, together) in enumerate(zip(factors, correlation, strict=True)):
+        rows = solve_triangular(triangle, (factor.R[:, :-1] * spread).T / noises[i], trans='T')
+        left = max(1 - together * float(np.sum(rows**2)) / max(factor.count, 1), LEAST_FREEDOM)
+        noises[i] = max(factor.rmse(theta) / np.sqrt(left), least[i])
     return theta, noises
 
 

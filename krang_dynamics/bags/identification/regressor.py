@@ -15,7 +15,7 @@ from ..validation.filtering import FilteredMotion
 INERTIAL = ('m', 'mx', 'my', 'mz', 'ixx', 'ixy', 'iyy', 'ixz', 'iyz', 'izz')  # Pinocchio's order
 TRUST = 0.3  # relative standard deviation of the prior of a link
 SHARP = 0.02  # width of the smooth sign of a joint whose description has no Coulomb friction [rad/s]
-WIDTH_SPREAD = 0.3  # standard deviation of the logarithm of a width that is chosen
+CHOSEN, UNKNOWN = 0.3, 1.0  # standard deviations of the logarithm of a width that is chosen, and unknown
 FREE, OFFSET = 10.0, 0.02  # standard deviations of the priors of friction and offset [torque scales]
 # Prior of a rotor on a logarithmic scale: median and standard deviation as a factor. One that the description
 # does not know may be a thousand times the inertia of the links; not excited, it stays a hundredth of it.
@@ -157,15 +157,17 @@ class Regressor:
             return np.asarray(np.exp(-((v / self._stribeck_speed[joint]) ** 2)) * sign)
         return np.asarray(sign if kind != 'load' or load is None else load * sign)
 
+    def width_spread(self, joint: int) -> float:
+        """Standard deviation of the logarithm of the width of a joint's smooth sign; 0 if it is known."""
+        if self.robot.joint_names[joint] in self.unknowns.width:
+            return CHOSEN
+        is_known = self.unknowns.sign == 'exact' or self.robot.friction.coulomb[joint] > 0
+        return 0.0 if is_known else UNKNOWN
+
     def width_slope(self, joint: int, v: Array) -> Array:
-        """Change of the smooth sign by one standard deviation of its width, (K,); 0 if that is known."""
-        described = self.robot.friction.coulomb[joint] > 0
-        if self.unknowns.sign == 'exact' or (
-            described and self.robot.joint_names[joint] not in self.unknowns.width
-        ):
-            return 0 * v
+        """Change of the smooth sign by one standard deviation of its width, (K,)."""
         x = v / self.width[joint]
-        return np.asarray(-WIDTH_SPREAD * x * (1 - np.tanh(x) ** 2))
+        return np.asarray(-self.width_spread(joint) * x * (1 - np.tanh(x) ** 2))
 
     def value(self, theta: Array, kind: str) -> Array:
         """The parameters of one kind over joint_names, 0 where a joint has none."""

@@ -185,7 +185,9 @@ def window_equations(
     light = replace(filtering.light(recording.rate), spline=True)
     for motion in filtered_motions(samples, light):
         if len(motion.t) >= SHORTEST_RUN:
-            yield _equations(regressor, motion, filtering, window, delays, shapes)
+            t, rows = _equations(regressor, motion, filtering, window, delays, shapes)
+            if len(t):
+                yield t, rows
 
 
 def _equations(

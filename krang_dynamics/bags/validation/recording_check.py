@@ -234,12 +234,10 @@ def _joint_problems(check: RecordingCheck, robot: Robot, i: int, torque: Correla
 def unit_is_doubtful(torque: CorrelationSums, i: int) -> bool:
     """Whether effort correlates with the model, but with a factor far from one."""
     correlation, slope = torque.figures(i).correlation, torque.slope(i)
-    return bool(abs(correlation) > AGREES and not CURRENT < slope < 1 / CURRENT)
+    return bool(correlation > AGREES and not CURRENT < slope < 1 / CURRENT)
 
 
 def _unit_problem(robot: Robot, i: int, slope: float) -> str:
-    if slope < 0:
-        return f'effort is {slope:.3g} times the predicted torque: its sign is inverted'
     if slope > 1:
         return f'effort is {slope:.3g} times the predicted torque: its unit is wrong, or the model lacks much'
     motor = robot.config.joints[robot.joint_names[i]].motor

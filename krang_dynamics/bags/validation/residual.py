@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 import numpy as np
+from scipy.optimize import nnls
 
 from ...arrays import Array, Mask
 from ...robot.model import Robot
@@ -18,6 +19,7 @@ STATES = 400  # at most so many states are used
 EXPLAINS = 0.7  # a hint is given if a load reduces the RMSE below this fraction
 CAUSES = (('a rotor', 'kg m2'), ('viscous friction', 'N m s/rad'), ('Coulomb friction', 'N m'))
 LIGHT = 0.1  # smaller loads are not reported [kg]
+INVERTED = 0.5  # ratio of the errors with both signs of an effort from which its sign is wrong
 
 
 def verdict(series: PlotSeries, joint: int, has_load_hint: bool) -> str:
@@ -152,6 +154,17 @@ def explained_effort(several: Sequence[PlotSeries], joint: int) -> float:
     )
     columns = [gravity, rotor, v, np.sign(v), a, np.sin(q), np.cos(q)]
     return _explained([x - x.mean() for x in columns], y - y.mean()) if np.ptp(y) else 0.0
+
+
+def is_inverted(series: PlotSeries, joint: int) -> bool:
+    """Whether the negative effort is a sum of the model, a rotor and friction, much more than the effort."""
+    y, v = series.measured[:, joint], series.v[:, joint]
+    if not np.ptp(y) or _rms(v) < SPEED:
+        return False
+    columns = np.column_stack([series.predicted['rotor'][:, joint], series.a[:, joint], v, np.sign(v)])
+    columns, y = columns - columns.mean(axis=0), y - y.mean()
+    columns = columns / np.maximum(np.linalg.norm(columns, axis=0), 1e-12)
+    return bool(nnls(columns, -y)[1] < INVERTED * nnls(columns, y)[1])
 
 
 def _rms(values: Array) -> float:

@@ -17,13 +17,14 @@ from .filtering import Filtering
 from .prediction import LEVELS
 from .recording import Reading, Recording
 from .recording_check import check_lines, unit_is_doubtful, unit_problems
-from .residual import load_hint, residual_hints, verdict
+from .residual import is_inverted, load_hint, residual_hints, verdict
 from .statistics import CorrelationSums, FitFigures
 from .window_comparison import Error, PlotSeries, WindowComparison, WindowResult
 from .wrenches import wrench_topics
 
 POINTS = 3000  # of a curve in a report
 STUCK = 0.1  # share of the motion with unchanged effort from which a joint was not measured
+INVERTED = 'the sign of its effort, or of its position and velocity, is inverted'
 NOTICED = 0.005  # of the largest torque; a smaller residual needs no explanation
 
 
@@ -47,6 +48,7 @@ class Validation:
     resting: tuple[str, ...] = ()  # joints that do not move
     contradictory: tuple[str, ...] = ()  # whose velocity is not the derivative of their position
     frozen: tuple[str, ...] = ()  # whose effort does not change for a large part of the motion
+    inverted: tuple[str, ...] = ()  # whose effort, or position and velocity, has the wrong sign
     factors: dict[str, float] = field(default_factory=dict)  # effort / predicted torque, where it is doubtful
     wrong: list[str] = field(default_factory=list)  # sentences on what makes a recording useless
 
@@ -160,7 +162,8 @@ def _summary(
     hints: list[str] = []
     load = None
     factors = {name: full.slope(i) for name, i in joints.items() if unit_is_doubtful(full, i)}
-    if not factors:
+    inverted = np.array([own and is_inverted(series, i) for i, own in enumerate(recording.measured)])
+    if not factors and not inverted.any():
         residual = series.measured - series.predicted['friction']
         load = load_hint(robot, series.q, series.v, residual, recording.measured)
         least = NOTICED * np.abs(series.measured).max(axis=0)
@@ -169,6 +172,7 @@ def _summary(
     lines = check_lines(total.check, robot, recording.measured.tolist(), full)
     wrong = unit_problems(total.check, robot, recording.moving)
     frozen = total.check.frozen > STUCK * np.maximum(total.check.moving, 1)
+    signs = [f'! {name}: {INVERTED}' for name in np.array(names)[inverted]]
     silent = [f'{name}: effort is missing or always zero; it is left out' for name in recording.silent]
 
     def figures(levels: dict[str, CorrelationSums], i: int) -> dict[str, FitFigures]:
@@ -186,7 +190,7 @@ def _summary(
         joints={name: figures(total.levels, i) for name, i in joints.items()},
         verdicts={name: verdict(series, i, load is not None) for name, i in joints.items()},
         worst={name: total.worst[i] for name, i in joints.items()},
-        check=[*(f'! {line}' for line in [*total.damage, *problems, *silent, *wrong]), *lines],
+        check=[*(f'! {line}' for line in [*total.damage, *problems, *silent, *wrong]), *lines, *signs],
         hints=hints,
         wrenches={name: figures(total.wrenches, i) for name, i in joints.items()} if total.wrenches else {},
         series=series,
@@ -194,6 +198,7 @@ def _summary(
         resting=named(total.check.at_rest()),
         contradictory=named(total.check.contradictory() & recording.moving),
         frozen=named(frozen & recording.measured),
+        inverted=named(inverted),
         factors=factors,
         wrong=wrong,
     )

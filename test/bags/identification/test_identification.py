@@ -382,6 +382,20 @@ def test_results_of_wrong_units_are_doubted(tmp_path):
     assert any('mass from' in line for line in identify([heavy], robot).doubts())
 
 
+def test_results_of_swapped_joints_and_signs_are_doubted(tmp_path):
+    robot = kd.load_robot('anthropomorphic')
+    t, q, v, a = excited(robot)
+    tau = torques(robot, q, v, a) + 2 * np.sign(v)
+    swapped = [robot.joint_names[k] for k in (1, 0, 2, 3, 4, 5)]
+    found = identify([record(tmp_path / 'swapped', swapped, t, q, v, tau)], robot)
+    assert any('check joint names, signs' in line for line in found.doubts())
+    sign = np.array([1, 1, -1, 1, 1, 1])
+    found = identify([record(tmp_path / 'sign', robot.joint_names, t, q * sign, v * sign, tau)], robot)
+    assert found.doubts()
+    with pytest.raises(KrangError, match='no joint can be used; joint_1: the sign of its effort'):
+        identify([record(tmp_path / 'all', robot.joint_names, t, q, v, -tau)], robot)
+
+
 def test_a_recording_at_rest_is_refused(tmp_path):
     robot = kd.load_robot('planar_2r')
     t, q, v, a = excited(robot, 5.0)
@@ -398,15 +412,38 @@ def test_the_total_mass_can_be_pinned(tmp_path):
     assert sum(found.theta[:60:10]) == pytest.approx(21.0, rel=3e-3)
 
 
-def test_the_width_of_the_smooth_sign_is_identified(tmp_path):
+@pytest.mark.parametrize('width', [(0.05, 0.2), (0.06, 0.24)])
+def test_the_width_of_the_smooth_sign_is_identified(width, tmp_path):
     friction = {
         'coulomb': {'joint_1': 4.0, 'joint_2': 2.0}, 'sign': 'smooth', 'fitted_with': 'smooth',
-        'width': {'joint_1': 0.05, 'joint_2': 0.2},
+        'width': dict(zip(('joint_1', 'joint_2'), width, strict=True)),
     }  # fmt: skip
     true = kd.load_robot('planar_2r', friction=friction)
     found = identify([disturbed(tmp_path / 'bag', true)], kd.load_robot('planar_2r'), share=1.0).robot
-    assert found.friction.width == pytest.approx([0.05, 0.2])
+    assert found.friction.width == pytest.approx(width, rel=0.05)
     assert found.friction.coulomb == pytest.approx([4.0, 2.0], rel=0.05)
+
+
+def test_a_recording_in_pieces_is_identified(tmp_path):
+    """Some pieces are shorter than the time in which the filter settles."""
+    robot = kd.load_robot('planar_2r')
+    t, q, v, a = excited(robot)
+    kept = np.arange(len(t)) % 200 > np.where(t > 15, 170, 20)
+    tau = torques(robot, q, v, a)
+    found = identify(
+        [record(tmp_path / 'bag', robot.joint_names, *(x[kept] for x in (t, q, v, tau)))], robot, share=1.0
+    )
+    assert masses(found.robot) == pytest.approx(masses(robot), rel=0.02)
+
+
+def test_short_recordings_are_identified_with_their_deviations_or_refused(tmp_path):
+    robot = kd.load_robot('anthropomorphic')
+    true = changed(robot)
+    found = identify([disturbed(tmp_path / 'short', true, duration=3.0)], robot)
+    assert np.mean(np.abs(found.theta - truth(found, true)) <= 2 * found.deviation) >= 0.95
+    for duration in (1.2, 1.5):
+        with pytest.raises(KrangError, match='it is too short'):
+            identify([disturbed(tmp_path / str(duration), true, duration=duration)], robot)
 
 
 def test_friction_that_grows_with_load_is_reported_and_spoils_nothing(tmp_path):

@@ -35,6 +35,18 @@ def test_parameters_and_noise_are_recovered(regressor):
     assert found[friction] == pytest.approx([1.5, 0.4], rel=0.05)
 
 
+def test_the_noise_of_few_samples_is_not_too_small():
+    """20 samples of each joint of an arm: the first joints have more parameters."""
+    robot, everywhere = kd.load_robot('anthropomorphic'), np.ones(6, bool)
+    regressor = Regressor(robot, Unknowns(), everywhere, everywhere)
+    Y, random, levels = regressor.matrix(random_motion(robot, 20)), np.random.default_rng(4), []
+    for _ in range(30):
+        effort = Y @ regressor.prior + random.normal(size=(20, 6))
+        each = [TriangularFactor.of(Y[:, j], effort[:, j]) for j in range(6)]
+        levels.append(noise_levels(regressor, each, everywhere, np.ones(6))[1])
+    assert np.sqrt(np.mean(np.square(levels), axis=0)) == pytest.approx(1.0, abs=0.15)
+
+
 def test_a_motor_gain_is_recovered_with_its_deviation(regressor):
     joints, gains = regressor.robot.joint_names, (1.25, 0.8)
     for factor, joint, gain in zip(factors(regressor, regressor.prior, gains), joints, gains, strict=True):

@@ -80,8 +80,18 @@ def test_currents_in_place_of_torques_are_reported(tmp_path):
 def test_an_inverted_sign_is_reported(robot, moved, tmp_path):
     t, q, v, tau = moved
     _, rest = checked(tmp_path, robot, t, q, v, tau * [1, -1])
-    assert 'joint_2: effort is -1 times the predicted torque: its sign is inverted' in rest
+    assert 'joint_2: the sign of its effort, or of its position and velocity, is inverted' in rest
     assert 'joint_1' not in rest
+
+
+def test_an_inverted_sign_is_reported_although_friction_outweighs_the_links(robot, moved, tmp_path):
+    t, q, v, tau = moved
+    tau = tau + 40 * v + 20 * np.sign(v)
+    _, rest = checked(tmp_path, robot, t, q, v, tau * [-1, 1])
+    assert 'joint_1: the sign of its effort' in rest
+    assert 'joint_2: the sign' not in rest
+    _, rest = checked(tmp_path / 'q', robot, t, q * [1, -1], v * [1, -1], tau)
+    assert 'joint_2: the sign of its effort, or of its position' in rest
 
 
 @pytest.mark.parametrize('start', [119, 140, 147])
