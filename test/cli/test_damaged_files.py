@@ -65,7 +65,9 @@ def originals(tmp_path_factory):
     table, model = folder / 'table.csv', kd.load_robot('planar_2r')
     t, *qva = motion(model, duration=1.0)
     columns = np.column_stack([t, *qva[:2], torques(model, *qva)])
-    names = ','.join(['time', *(f'{kind}.{name}' for kind in ('q', 'v', 'tau') for name in model.joint_names)])
+    names = ','.join(
+        ['time', *(f'{kind}.{name}' for kind in ('q', 'v', 'tau') for name in model.joint_names)]
+    )
     np.savetxt(table, columns, delimiter=',', header=names, comments='')
     plan = folder / 'plan.yaml'
     plan.write_text('duration: 3\nsettings: {ramp_time: 0.5}\nvary: {delay: [0, 0.001], mass: 0.1}\n')

@@ -95,7 +95,9 @@ def _check_time(path: Path, t: Array) -> None:
     if wrong.size:
         k = int(wrong[0])
         after = f' after {t[k - 1]:g} s' if k else ''
-        raise BagError(f'{path}: row {k + 1} of the numbers has the time {t[k]:g} s{after}; times must increase')
+        raise BagError(
+            f'{path}: row {k + 1} of the numbers has the time {t[k]:g} s{after}; times must increase'
+        )
 
 
 def write_bag(path: Path, recordings: Sequence[TableRecording], topic: str = '/joint_states') -> int:
