@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import qr
+from scipy.linalg import lstsq, qr
 
 from ...arrays import Array, Integers, Mask
 
@@ -54,7 +54,8 @@ class TriangularFactor:
         """Standard deviation of the residual of the best fit [N m]; so many samples count as one."""
         Y, y = self.R[:, :-1], self.R[:, -1]
         scale = _norms(Y)
-        theta, _, rank, _ = np.linalg.lstsq(Y / scale, y, rcond=1e-10)
+        # By QR: the SVD of numpy's lstsq does not converge for some matrices on some processors.
+        theta, _, rank, _ = lstsq(Y / scale, y, 1e-10, lapack_driver='gelsy')
         residual = float(np.linalg.norm(y - (Y / scale) @ theta))
         return residual / np.sqrt(max(self.count - correlated * int(rank), 0.2 * self.count, 1))
 
