@@ -4,6 +4,8 @@ import argparse
 import json
 from pathlib import Path
 
+from numpy.linalg import LinAlgError
+
 from ..errors import KrangError
 from ..robot.library import ROBOT_FILES
 from ..robot.model import Robot
@@ -92,19 +94,24 @@ def run(options: argparse.Namespace) -> int:
     filtering = None  # that suits the motion
     if options.cutoff is not None:
         filtering = Filtering(options.cutoff or None, options.acceleration)
-    result = identify(
-        options.bags,
-        robot,
-        reading(options),
-        filtering,
-        Unknowns(options.sign or robot.friction.sign or 'smooth', options.asymmetric),
-        options.held_out,
-        options.share,
-        options.gains,
-        options.total_mass,
-        options.loaded,
-        loads,
-    )
+    try:
+        result = identify(
+            options.bags,
+            robot,
+            reading(options),
+            filtering,
+            Unknowns(options.sign or robot.friction.sign or 'smooth', options.asymmetric),
+            options.held_out,
+            options.share,
+            options.gains,
+            options.total_mass,
+            options.loaded,
+            loads,
+        )
+    except LinAlgError:
+        raise KrangError(
+            f'{", ".join(options.bags)}: too few samples, or times that are wrong; see krang validate'
+        ) from None
     print(result.text())
     write(options.json, json.dumps(result.as_json(), indent=2))
     worse, doubts = result.worse(), result.doubts()

@@ -62,6 +62,8 @@ def run(options: argparse.Namespace) -> int:
         present = ', '.join(kind for kind in KINDS if recording.values[kind] is not None)
         joints = ', '.join(recording.joints)
         print(f'{path}: {len(recording.t)} samples, {rate:.4g} Hz, {present} of {joints}')
+        if recording.unused:
+            print(f'{path}: columns that are not used: {", ".join(recording.unused)}')
     print(f'{options.out}: {count} messages on {options.topic}')
     return 0
 

@@ -2,8 +2,9 @@
 
 import random
 
+import numpy as np
 import pytest
-from bags.bagging import record_model
+from bags.bagging import motion, record_model, torques
 
 import krang_dynamics as kd
 from krang_dynamics.bags.io.motion_file import read_motion
@@ -61,12 +62,24 @@ def originals(tmp_path_factory):
     record_model(folder / 'bag', kd.load_robot('planar_2r'), duration=2.0)
     record_model(folder / 'old', kd.load_robot('planar_2r'), 'sqlite3', duration=2.0)
     urdf, robot = share() / 'urdf' / 'planar_2r.urdf', share() / 'config' / 'robots' / 'planar_2r.yaml'
+    table, model = folder / 'table.csv', kd.load_robot('planar_2r')
+    t, *qva = motion(model, duration=1.0)
+    columns = np.column_stack([t, *qva[:2], torques(model, *qva)])
+    names = ','.join(
+        ['time', *(f'{kind}.{name}' for kind in ('q', 'v', 'tau') for name in model.joint_names)]
+    )
+    np.savetxt(table, columns, delimiter=',', header=names, comments='')
     plan = folder / 'plan.yaml'
     plan.write_text('duration: 3\nsettings: {ramp_time: 0.5}\nvary: {delay: [0, 0.001], mass: 0.1}\n')
     return {
         ('validate', '{}', '--robot', 'planar_2r'): next((folder / 'bag').glob('*.mcap')),
         ('validate', '{} ', '--robot', 'planar_2r'): next((folder / 'old').glob('*.db3')),
+        ('identify', '{}', '--robot', 'planar_2r'): next((folder / 'bag').glob('*.mcap')),
+        ('replay', '{}', '--robot', 'planar_2r', '--out', '{}.replay'): next((folder / 'bag').glob('*.mcap')),
+        ('import', '{}', '--out', '{}.bag'): table,
         ('info', '{}'): urdf,
+        ('excite', '{}', '--duration', '2', '--tries', '1', '--out', '{}.csv'): urdf,
+        ('derive', '{}'): urdf,
         ('info', '{} '): robot,
         ('new', '{}', '--output', '{}.yaml', '--force'): urdf,
         ('campaign', 'planar_2r', '--again', '1', '--plan', '{}'): plan,

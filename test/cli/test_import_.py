@@ -75,13 +75,27 @@ def test_arrays_by_name_are_read(suffix, states, tmp_path):
         (['a.csv', '--units', 'q=furlong'], 'use a number or one of'),
         (['a.csv'], '--rate'),
         (['words.csv'], 'column q.a has no numbers'),
+        (['cut.csv'], 'row 2 of the numbers has 1 columns instead of 2'),
+        (['longer.csv'], 'row 1 of the numbers has 3 columns instead of 2'),
+        (['back.csv'], 'row 3 of the numbers has the time 0.1 s after 0.2 s'),
+        (['timeless.csv'], 'row 2 of the numbers has the time nan s after 0 s'),
     ],
 )
 def test_errors_are_one_line(arguments, message, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     (tmp_path / 'a.csv').write_text('q.a,q.b\n1,2\n')
     (tmp_path / 'words.csv').write_text('time,q.a\n0,zero\n')
+    (tmp_path / 'cut.csv').write_text('time,q.a\n0,1\n0.')
+    (tmp_path / 'longer.csv').write_text('time,q.a\n0,1,2\n')
+    (tmp_path / 'back.csv').write_text('time,q.a\n0,1\n0.2,1\n0.1,1\n')
+    (tmp_path / 'timeless.csv').write_text('time,q.a\n0,1\n-,1\n')
     assert main(['import', *arguments, '--out', 'bag']) == 2
     error = capsys.readouterr().err
     assert message in error
     assert error.count('\n') == 1
+
+
+def test_columns_that_are_not_used_are_named(tmp_path, capsys):
+    (tmp_path / 'a.csv').write_text('time,q.a,tua.a,\n0,1,2,\n0.1,1,2,\n')
+    assert main(['import', str(tmp_path / 'a.csv'), '--out', str(tmp_path / 'bag')]) == 0
+    assert 'columns that are not used: tua.a' in capsys.readouterr().out

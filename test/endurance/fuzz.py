@@ -29,8 +29,9 @@ RAW = 0.4  # share of the messages whose bytes are changed
 class Fuzzer(InvalidData):
     """Messages, and bytes that were messages."""
 
-    def __init__(self, robot):
+    def __init__(self, robot, seed):
         super().__init__(robot)
+        self.dice.seed(seed)
         self.kinds |= {'sim/effort_commands': self.command, 'imu': self.wrench, 'odom': self.trajectory}
         self.last = b'\x00\x01\x00\x00'
 
@@ -88,7 +89,9 @@ def check(robot, controller, guard, begin):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument('--messages', type=int, default=1_000_000)
-    count = parser.parse_args().messages
+    parser.add_argument('--seed', type=int, default=20)
+    options = parser.parse_args()
+    count = options.messages
     with Harness() as harness:
         robot = FakeRobot(harness)
         FakeRobot(harness, namespace='/guard')
@@ -100,7 +103,7 @@ def main():
         guard = Guard(harness, '/guard', **quick)
         controller.activate()
         controller.drive()
-        fuzzer, begin = Fuzzer(robot), 0.0
+        fuzzer, begin = Fuzzer(robot, options.seed), 0.0
         nodes = {'controller': controller, 'guard': guard, 'simulator': simulator}
         first = {}
         for k in range(count):

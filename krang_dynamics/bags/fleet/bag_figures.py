@@ -16,6 +16,7 @@ from ..validation.window_comparison import PlotSeries
 
 MOVING = 0.02  # below this speed the sign of friction is not known [rad/s, m/s]
 LEAST = 50  # samples of a moving joint from which friction is estimated
+BEGINNING = 5.0  # part of a recording whose messages are counted [s]
 
 
 @dataclass(frozen=True)
@@ -26,6 +27,7 @@ class BagTask:
     machine: str
     robot: str  # a shipped name, robot file or URDF
     cutoff: float  # [Hz]
+    model: str  # which model and filter the figures depend on
 
 
 @dataclass(frozen=True)
@@ -42,6 +44,8 @@ class JointRow:
     friction: float = np.nan  # mean friction while the joint moves [N m]
     offset: float = np.nan  # mean torque that does not depend on the speed [N m]
     load: float = np.nan  # mass at a hand that the model does not have [kg]
+    rate: float = np.nan  # of the states [Hz]
+    model: str = ''  # that of the task
     error: str = ''  # why the bag cannot be used
 
 
@@ -58,17 +62,23 @@ def read_bag(task: BagTask) -> list[JointRow]:
     try:
         size, changed = signature(task.path)
         robot = load_robot(task.robot)
-        start = int(Bag(task.path).start)
+        bag = Bag(task.path)
+        start = int(bag.start)
         result = validate(task.path, robot, filtering=Filtering(task.cutoff))
+        rate = _rate(bag, result.topic)
         figures = figures_of(robot, result)
     except Exception as error:  # whatever is wrong with one bag, the others are read
         text = ' '.join(str(error).split()) or type(error).__name__
         text = text.removeprefix(f'{task.path}: ')
-        return [JointRow(task.path, size, changed, task.machine, start, '', error=text)]
-    return [
-        replace(JointRow(task.path, size, changed, task.machine, start, name), **values)
-        for name, values in figures.items()
-    ]
+        return [JointRow(task.path, size, changed, task.machine, start, '', error=text, model=task.model)]
+    row = JointRow(task.path, size, changed, task.machine, start, '', rate=rate, model=task.model)
+    return [replace(row, joint=name, **values) for name, values in figures.items()]
+
+
+def _rate(bag: Bag, topic: str) -> float:
+    """Messages per second at the beginning [Hz]."""
+    part = min(BEGINNING, bag.duration)
+    return sum(1 for _ in bag.messages([topic], stop=bag.start + round(1e9 * part))) / part
 
 
 def figures_of(robot: Robot, result: Validation) -> dict[str, dict[str, Any]]:

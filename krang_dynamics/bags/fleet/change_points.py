@@ -1,4 +1,4 @@
-"""When a figure of a joint began to change: a step or a ramp, found by least squares."""
+"""When a figure of a joint began to change: steps or a ramp, found by least squares."""
 
 from dataclasses import dataclass
 
@@ -17,7 +17,7 @@ class Change:
 
     index: int
     before: float  # mean before the change
-    after: float  # at the end
+    after: float  # mean after it, at the end of a ramp
     kind: str  # step or ramp
 
     @property
@@ -26,24 +26,48 @@ class Change:
         return (self.after - self.before) / abs(self.before) if self.before else np.inf
 
 
-def find_change(times: Array, values: Array) -> Change | None:
-    """The most significant change of a series, None if there is none; times increase [any unit]."""
+def find_changes(times: Array, values: Array) -> list[Change]:
+    """The changes of a series: none, one, or two steps; times increase [any unit]."""
     n = len(values)
     if n < FEWEST or not np.isfinite(values).all():
-        return None
-    best: tuple[float, Change] | None = None
-    constant = float(((values - values.mean()) ** 2).sum())
+        return []
+    found: list[Change] = []
+    error = float(((values - values.mean()) ** 2).sum())
+    for candidate in (_one_change(times, values), _two_steps(values)):
+        remaining, changes = candidate
+        noise = remaining / (n - 1 - 2 * len(changes))
+        if changes and error - remaining > SIGNIFICANT * noise:
+            error, found = remaining, changes
+    return found
+
+
+def _one_change(times: Array, values: Array) -> tuple[float, list[Change]]:
+    """The step or ramp with the smallest squared error, and that error."""
+    n = len(values)
+    best: tuple[float, list[Change]] = (np.inf, [])
     for k in range(SIDE, n - SIDE + 1):
         ramp = np.maximum(0.0, times - times[k - 1])
         for kind, shape in (('step', (np.arange(n) >= k).astype(float)), ('ramp', ramp)):
             X = np.stack([np.ones(n), shape], axis=1)
             (level, slope), *_ = np.linalg.lstsq(X, values, rcond=None)
             error = float(((values - X @ (level, slope)) ** 2).sum())
-            if best is None or error < best[0]:
-                change = Change(k, float(level), float(level + slope * shape[-1]), kind)
-                best = error, change
-    if best is None:
-        return None
-    error, change = best
-    noise = error / (n - 3)
-    return change if constant - error > SIGNIFICANT * noise and constant > 0 else None
+            if error < best[0]:
+                best = error, [Change(k, float(level), float(level + slope * shape[-1]), kind)]
+    return best
+
+
+def _two_steps(values: Array) -> tuple[float, list[Change]]:
+    """The pair of steps with the smallest squared error, and that error: up and back, or twice up."""
+    n = len(values)
+    sums = np.concatenate([[0.0], np.cumsum(values - values.mean())])
+    i, j = np.arange(n + 1)[:, None], np.arange(n + 1)
+    possible = (i >= SIDE) & (j - i >= SIDE) & (n - j >= SIDE)
+    if not possible.any():
+        return np.inf, []
+    with np.errstate(all='ignore'):  # impossible pairs have no samples between them
+        explained = sums[i] ** 2 / i + (sums[j] - sums[i]) ** 2 / (j - i) + sums[j] ** 2 / (n - j)
+    first, second = divmod(int(np.argmax(np.where(possible, explained, -np.inf))), n + 1)
+    parts = np.split(values, [first, second])
+    before, between, after = (float(part.mean()) for part in parts)
+    error = sum(float(((part - part.mean()) ** 2).sum()) for part in parts)
+    return error, [Change(first, before, between, 'step'), Change(second, between, after, 'step')]

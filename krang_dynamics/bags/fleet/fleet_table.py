@@ -3,21 +3,24 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from fnmatch import fnmatch
+from functools import lru_cache
 from glob import glob
+from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
 
 from ...errors import ConfigError, KrangError
-from ...robot.library import robots
+from ...robot.library import load_robot, robots
 from ...robot.schema import load_yaml
 from ..parallel import Progress, on_cluster
 from .bag_figures import BagTask, JointRow, read_bag, signature
-from .change_points import Change, find_change
+from .change_points import Change, find_changes
 
 METRICS = {'load': 'kg', 'friction': 'N m', 'offset': 'N m', 'rmse': 'N m'}
 SMALLEST = {'load': 0.1, 'friction': 0.0, 'offset': 0.0, 'rmse': 0.0}  # change that is reported [unit]
 SHARE = 0.1  # smallest relative change that is reported
+SAME_RATE = 1.2  # recordings whose rates differ by more are not compared by their error: noise depends on it
 DAY = 86_400 * 10**9  # [ns]
 
 
@@ -70,12 +73,13 @@ class Fleet:
         found: list[Finding] = []
         for metric in METRICS:
             for (machine, joint), rows in self.series().items():
-                finding = _finding(machine, joint, metric, rows)
                 explained = any(
                     f.machine == machine and (f.metric == 'load' or f.joint == joint) for f in found
                 )
-                if finding is not None and not (explained and metric in ('rmse', 'offset')):
-                    found.append(finding)
+                if explained and metric in ('rmse', 'offset'):
+                    continue
+                for some in _by_rate(rows) if metric == 'rmse' else [rows]:
+                    found += _findings(machine, joint, metric, some)
         return found
 
     def weeks(self) -> list[list[str]]:
@@ -92,17 +96,29 @@ class Fleet:
         return lines
 
 
-def _finding(machine: str, joint: str, metric: str, rows: list[JointRow]) -> Finding | None:
+def _by_rate(rows: Iterable[JointRow]) -> list[list[JointRow]]:
+    """Rows with about the same rate of the states, in the order of time."""
+    groups: list[list[JointRow]] = []
+    for row in rows:
+        for group in groups:
+            if 1 / SAME_RATE < row.rate / group[0].rate < SAME_RATE:
+                group.append(row)
+                break
+        else:
+            groups.append([row])
+    return groups
+
+
+def _findings(machine: str, joint: str, metric: str, rows: list[JointRow]) -> list[Finding]:
     rows = [row for row in rows if np.isfinite(getattr(row, metric))]
     times = np.array([row.start for row in rows], dtype=float) / DAY
-    change = find_change(times - times[:1], np.array([getattr(row, metric) for row in rows]))
-    if change is None:
-        return None
-    delta = abs(change.after - change.before)
-    scale = float(np.mean([row.rmse for row in rows])) if metric == 'offset' else abs(change.before)
-    if delta < SMALLEST[metric] or (metric != 'load' and delta < SHARE * scale):
-        return None
-    return Finding(machine, joint, metric, rows[change.index].start, change)
+    found = []
+    for change in find_changes(times - times[:1], np.array([getattr(row, metric) for row in rows])):
+        delta = abs(change.after - change.before)
+        scale = float(np.mean([row.rmse for row in rows])) if metric == 'offset' else abs(change.before)
+        if delta >= SMALLEST[metric] and (metric == 'load' or delta >= SHARE * scale):
+            found.append(Finding(machine, joint, metric, rows[change.index].start, change))
+    return found
 
 
 def week_of(time: int) -> str:
@@ -157,12 +173,20 @@ def update(
     workers: int,
     scheduler: str | None = None,
 ) -> Fleet:
-    """The table after reading the bags that are new or have changed; the store is written at the end."""
+    """The table after reading the bags that are new, or have changed, or have another model.
+
+    The store is written at the end.
+    """
     known = load_store(store)
-    present = {path: (path, *_signature(path)) for path in {row.path for row in known}}
-    rows = [row for row in known if (row.path, row.size, row.changed) == present[row.path]]
-    seen = {row.path for row in rows}
+    present = {path: _signature(path) for path in {row.path for row in known}}
     tasks = [_task(str(Path(bag).resolve()), models, cutoff) for bag in bags]
+    wanted = {task.path: task.model for task in tasks}
+    rows = [
+        row
+        for row in known
+        if (row.size, row.changed) == present[row.path] and row.model == wanted.get(row.path, row.model)
+    ]
+    seen = {row.path for row in rows}
     new = [task for task in tasks if task.path not in seen]
     progress = Progress('reading bags', len(new))
     try:
@@ -173,7 +197,6 @@ def update(
     finally:
         save_store(store, rows)
     progress.end()
-    wanted = {task.path for task in tasks}
     return Fleet([row for row in rows if row.path in wanted])
 
 
@@ -186,8 +209,18 @@ def _signature(path: str) -> tuple[int, int]:
 
 def _task(path: str, models: Mapping[str, str], cutoff: float) -> BagTask:
     machine = machine_of(path, models)
-    robot = next((robot for pattern, robot in models.items() if fnmatch(machine, pattern)), '')
-    return BagTask(path, machine, robot or machine, cutoff)
+    robot = next((robot for pattern, robot in models.items() if fnmatch(machine, pattern)), '') or machine
+    return BagTask(path, machine, robot, cutoff, f'{cutoff:g} Hz {_digest(robot)}')
+
+
+@lru_cache
+def _digest(name: str) -> str:
+    """Of URDF and robot file, so that figures of another model are computed again; empty without one."""
+    try:
+        robot = load_robot(name)
+    except KrangError:
+        return ''
+    return sha256(f'{robot.urdf.text!r}{robot.config}'.encode()).hexdigest()[:16]
 
 
 def load_store(path: str) -> list[JointRow]:

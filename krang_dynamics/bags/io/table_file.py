@@ -47,6 +47,7 @@ class TableRecording:
     joints: tuple[str, ...]
     t: Array
     values: dict[str, Array | None]
+    unused: tuple[str, ...]  # names of the columns that were not read
 
 
 def read_table(path: Path, columns: Columns) -> TableRecording:
@@ -65,6 +66,7 @@ def read_table(path: Path, columns: Columns) -> TableRecording:
         t = np.arange(len(data)) / columns.rate
     else:
         raise BagError(f'{path}: no column of time is recognised; use --columns time=NAME, or --rate HZ')
+    _check_time(path, t)
     values: dict[str, Array | None] = {}
     for kind in KINDS:
         other = set(found[kind]) - set(found['q'])
@@ -82,7 +84,20 @@ def read_table(path: Path, columns: Columns) -> TableRecording:
     for place in (*found['time'].values(), *found['q'].values()):
         if not np.isfinite(data[:, place]).any():
             raise BagError(f'{path}: column {names[place]} has no numbers')
-    return TableRecording(joints, t, values)
+    used = {place for places in found.values() for place in places.values()}
+    unused = tuple(name for place, name in enumerate(names) if name and place not in used)
+    return TableRecording(joints, t, values, unused)
+
+
+def _check_time(path: Path, t: Array) -> None:
+    """Every sample has a time, which never goes back [s]."""
+    wrong = np.flatnonzero(~np.isfinite(t) | np.concatenate([[False], np.diff(t) < 0]))
+    if wrong.size:
+        k = int(wrong[0])
+        after = f' after {t[k - 1]:g} s' if k else ''
+        raise BagError(
+            f'{path}: row {k + 1} of the numbers has the time {t[k]:g} s{after}; times must increase'
+        )
 
 
 def write_bag(path: Path, recordings: Sequence[TableRecording], topic: str = '/joint_states') -> int:
@@ -159,9 +174,11 @@ def _csv(path: Path) -> tuple[list[str], Array]:
     has_header = any(value is None for value in first)
     names = cells[0] if has_header else [str(i) for i in range(1, len(first) + 1)]
     data = np.full((len(cells) - has_header, len(names)), np.nan)
-    for row, words in zip(data, cells[has_header:], strict=True):
+    for k, (row, words) in enumerate(zip(data, cells[has_header:], strict=True), 1):
+        if len(words) < len(names) or any(words[len(names) :]):
+            raise BagError(f'{path}: row {k} of the numbers has {len(words)} columns instead of {len(names)}')
         numbers = [_number(word) for word in words[: len(names)]]
-        row[: len(numbers)] = [np.nan if value is None else value for value in numbers]
+        row[:] = [np.nan if value is None else value for value in numbers]
     return names, data
 
 

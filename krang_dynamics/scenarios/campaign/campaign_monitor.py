@@ -211,7 +211,8 @@ class Monitor:
             if node.is_driving:
                 self._check_driving(node, now)
         self._check_silence(now)
-        is_driving = self.controller.is_driving and self.is_alive and self.guard.is_driving
+        # The stop of a controller that has died begins with the guard's (P11, see _check_silence).
+        is_driving = self.controller.is_driving and self.guard.is_driving
         if is_driving:
             self._stop = None
         elif self._was_driving:

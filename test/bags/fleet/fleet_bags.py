@@ -47,16 +47,20 @@ def with_friction(robot, joint, factor, least=0.0):
     return Robot(config, robot.urdf, robot.payloads)
 
 
-def write_fleet(folder, per_machine, duration=10.0, rate=100.0, machines=MACHINES):
-    """`per_machine` bags of every machine, one per day; each has other noise and another amplitude."""
+def write_fleet(folder, per_machine, duration=10.0, rate=100.0, machines=MACHINES, first=0):
+    """`per_machine` bags of every machine, one per day; each has other noise and another amplitude.
+
+    The first one is of day `first`.
+    """
     for number, machine in enumerate(machines):
-        dice = np.random.default_rng(number)
+        dice = np.random.default_rng([number, first])
         for k in range(per_machine):
             robot = true_robot(machine, k / per_machine)
             reach = dice.uniform(0.3, 0.4)
             t, q, v, a = motion(robot, duration, rate, reach, frequency=0.1 if robot.nv > 6 else 0.3)
             tau = torques(robot, q, v, a) + dice.normal(0, NOISE, q.shape)
-            write_bag(folder / machine / f'bag_{k:04d}', robot.joint_names, t, q, v, tau, FIRST + k * DAY)
+            day = first + k
+            write_bag(folder / machine / f'bag_{day:04d}', robot.joint_names, t, q, v, tau, FIRST + day * DAY)
 
 
 def write_bag(path, names, t, q, v, tau, start):

@@ -60,6 +60,34 @@ def test_it_names_what_has_changed_and_nothing_else(tmp_path, monkeypatch):
     assert found(again) == found(fleet)
 
 
+def test_another_rate_of_the_states_is_no_change_of_the_robot(tmp_path, monkeypatch):
+    monkeypatch.setattr(fleet_table, 'on_cluster', in_this_process)
+    for rate, first in ((50.0, 0), (200.0, 10)):
+        write_fleet(tmp_path / 'bags', 10, 4.0, rate, ['planar_2r-1'], first)
+    fleet = read(tmp_path / 'bags', tmp_path / 'store.parquet')
+    assert {round(row.rate, -1) for row in fleet.rows if not row.error} == {50.0, 200.0}
+    assert found(fleet) == set()
+
+
+def test_a_bag_is_read_again_when_its_model_or_the_filter_is_another(tmp_path, monkeypatch):
+    read_now = []
+    monkeypatch.setattr(
+        fleet_table,
+        'on_cluster',
+        lambda f, items, *_: (read_now.append(task.robot) or f(task) for task in items),
+    )
+    write_fleet(tmp_path / 'bags', 1, 4.0, 50.0, ['planar_2r-1'])
+    (tmp_path / 'bags' / 'planar_2r-1').rename(tmp_path / 'bags' / 'old_arm')
+    bags, store = find_bags([str(tmp_path / 'bags')]), str(tmp_path / 'store.parquet')
+    (broken,) = update(bags, load_models(None), store, 5.0, 1).broken
+    assert "'old_arm'" in broken.error
+    fleet = update(bags, {'old*': 'planar_2r'}, store, 5.0, 1)
+    assert not fleet.broken
+    update(bags, {'old*': 'planar_2r'}, store, 5.0, 1)
+    update(bags, {'old*': 'planar_2r'}, store, 4.0, 1)
+    assert read_now == ['old_arm', 'planar_2r', 'planar_2r']
+
+
 def test_the_machine_is_the_nearest_folder_that_matches():
     assert machine_of('/data/krang-2/2026-03/run_1', ['krang*']) == 'krang-2'
     assert machine_of('/data/lab/run_1', ['krang*']) == 'lab'

@@ -246,6 +246,27 @@ def test_states_of_a_clock_that_was_set_back_count():
     assert list(node.due) == ['P4: the clock was set back']
 
 
+def test_the_stop_of_a_dead_controller_begins_when_the_guard_takes_over():
+    robot = robot_named('planar_2r')
+    plan = load_plan(robot)
+    monitor = campaign_loop.Loop(robot, plan, plan.draw(0)).monitor
+    monitor.is_enabled, zero = True, np.zeros(robot.nv)
+    torque, fast = robot.gravity_torque(robot.home), np.full(robot.nv, 0.6)
+    for node in (monitor.controller, monitor.guard):
+        monitor.state(node, 1.0, 11.0, 11.0, np.zeros(2 * robot.nv), torque)
+        monitor.sends(node, 1.0, torque, is_driving=True)
+    monitor.check(1.0, robot.home, zero, torque, False, '')
+    monitor.is_alive = False
+    monitor.check(1.045, robot.home, fast, torque, False, '')  # the drivers hold the last torque: P11
+    monitor.sends(monitor.guard, 1.046, torque, is_driving=False)
+    monitor.check(1.05, robot.home, 1.2 * fast, torque, False, '')
+    assert monitor.broken == ''
+    assert monitor.fastest > 0.5
+    monitor.sends(monitor.guard, 1.08, torque, is_driving=False)
+    monitor.check(1.08, robot.home, 2 * fast, torque, False, '')
+    assert monitor.broken.startswith('P13')
+
+
 def test_the_monitor_shares_no_code_with_the_controller():
     from pathlib import Path
 
