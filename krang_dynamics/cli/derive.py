@@ -35,6 +35,7 @@ def run(options: argparse.Namespace) -> int:
     from ..derivation.equations import derive
     from ..derivation.numeric import evaluate
     from ..derivation.robots import SYMBOLIC
+    from ..robot.compiled import drive_of
     from . import robot_equations as equations_of
 
     files = (options.python, options.c, options.latex)
@@ -45,7 +46,7 @@ def run(options: argparse.Namespace) -> int:
     progress(f'frames of {robot.name}')
     equations = derive(equations_of.frames_of(robot, CasadiEngine(), symbolic), progress)
     progress('numbers')
-    numeric = evaluate(equations, equations_of.drive_of(robot))
+    numeric = evaluate(equations, drive_of(robot))
     small = equations_of.is_readable(numeric)
     if options.python:
         write(options.python, python_module(numeric, robot.name))

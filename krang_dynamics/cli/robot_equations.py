@@ -12,7 +12,6 @@ from ..derivation.equations import Equations, derive
 from ..derivation.frames import FrameTree
 from ..derivation.numeric import Numeric, jacobian_of, structure
 from ..derivation.robots import SYMBOLIC, pendubot
-from ..robot.compiled import drive_of as drive_of
 from ..robot.compiled import numeric_frames
 from ..robot.model import Robot
 from ..text import table

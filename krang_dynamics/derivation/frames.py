@@ -32,7 +32,7 @@ class Frame:
 
 @dataclass(frozen=True)
 class Wheel:
-    """A wheel that rolls on the world's plane z = const: key of its frame, radius [m], local axle."""
+    """A wheel that rolls on the world's plane z = const: key of its frame, radius [m], local unit axle."""
 
     key: str
     radius: Scalar

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from derivation.foreign_robots import shipped_numeric
+from derivation.derived import shipped_numeric
 from reference import lagrange
 from reference.robots import REFERENCE
 from tools import assert_close, states
