@@ -74,11 +74,6 @@ def test_damping_and_friction_of_the_urdf_oppose_motion():
     assert kd.load_robot(text, friction={}).friction_torque([2.0]) == 0.0
 
 
-def test_home_of_a_plain_urdf_lies_within_its_limits():
-    hinge = joint('swing', 'revolute', 'base', 'rod').replace('lower="-10"', 'lower="2"')
-    assert 2.0 <= kd.load_robot(urdf(*PENDULUM, hinge)).home[0] <= 10.0
-
-
 # -- refusals ---------------------------------------------------------------------------------------
 
 
