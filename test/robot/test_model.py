@@ -42,7 +42,6 @@ import krang_dynamics as kd
 
 CORIOLIS_COUNT = {'krang': 20}  # complex steps take long for the Christoffel symbols of 17 joints
 every_robot = pytest.mark.parametrize('name', REFERENCE)
-every_variant = pytest.mark.parametrize('name', kd.robots())
 
 
 @pytest.fixture(params=[100, pytest.param(1000, marks=pytest.mark.long)])
@@ -209,18 +208,6 @@ def test_forward_undoes_inverse_dynamics_where_every_joint_has_a_motor(name):
             np.testing.assert_array_equal(robot.motor_torque(q, v, a, friction=friction), u)
 
 
-@every_variant
-def test_jacobian_in_other_axes_is_the_world_jacobian_turned(name):
-    robot = kd.load_robot(name)
-    (q,) = states(1, robot.nv, parts=1)[:, 0]
-    for frame in robot.config.end_effectors:
-        world = robot.jacobian(q, frame)
-        for reference in ('local', frame, robot.frames[-1], 'world'):
-            axes = robot.frame_pose(q, frame if reference == 'local' else reference)[:3, :3]
-            turned = np.vstack([axes.T @ world[:3], axes.T @ world[3:]])
-            np.testing.assert_allclose(robot.jacobian(q, frame, reference), turned, atol=1e-12)
-
-
 def test_friction_opposes_motion_with_both_sets(count):
     v = states(count, 17, parts=1)[0]
     assert_close(each(kd.load_robot('krang').friction_torque, v), krang.friction_smooth(v))
@@ -319,6 +306,17 @@ def test_every_jacobian_is_the_derivative_of_the_pose(any_robot):
             np.testing.assert_allclose(
                 any_robot.jacobian(q, frame), jacobian_of_pose(any_robot, q, frame), **SLOPE
             )
+
+
+def test_jacobian_in_other_axes_is_the_world_jacobian_turned(any_robot):
+    robot = any_robot
+    (q,) = states(1, robot.nv, parts=1)[:, 0]
+    for frame in robot.config.end_effectors:
+        world = robot.jacobian(q, frame)
+        for reference in ('local', frame, robot.frames[-1], 'world'):
+            axes = robot.frame_pose(q, frame if reference == 'local' else reference)[:3, :3]
+            turned = np.vstack([axes.T @ world[:3], axes.T @ world[3:]])
+            np.testing.assert_allclose(robot.jacobian(q, frame, reference), turned, atol=1e-12)
 
 
 def test_linearization_is_the_slope_of_the_motion(any_robot):
