@@ -10,6 +10,7 @@ from pathlib import Path
 from time import monotonic
 
 from ..bags.io.files import make_way, refuse_bag, refuse_existing, require_suffix
+from ..bags.parallel import Progress
 from ..errors import InputError, KrangError
 from ..robot.library import load_robot
 from ..robot.model import Robot
@@ -95,7 +96,9 @@ def _play(robot: Robot, scenario: Scenario, options: DemoOptions) -> tuple[DemoR
         try:
             print('starting simulator, controller and guard', file=sys.stderr, flush=True)
             operator.start()
-            scenario.play(operator, duration, _Progress(duration))
+            progress = Progress('simulated', duration, ' s')
+            scenario.play(operator, duration, progress.show)
+            progress.end()
             return record_of(robot, scenario.terms, operator), list(operator.messages())
         except KrangError as error:
             log = Path(_picture(robot, options)).with_suffix('.log')
@@ -130,23 +133,6 @@ def _write_files(
 def _picture(robot: Robot, options: DemoOptions) -> str:
     name = re.sub(r'[^\w.-]', '_', robot.name)  # it may have a slash
     return options.picture or f'krang_demo_{name}.png'
-
-
-class _Progress:
-    """Simulated time on standard error: one line that is overwritten on a terminal, else a line every 5 s."""
-
-    def __init__(self, duration: float) -> None:
-        self._duration = duration
-        self._shown_at = -inf
-
-    def __call__(self, now: float) -> None:
-        terminal = sys.stderr.isatty()
-        if monotonic() - self._shown_at < (0.2 if terminal else 5.0):
-            return
-        self._shown_at = monotonic()
-        start, end = ('\r', '') if terminal else ('', '\n')
-        text = f'simulated {now:5.1f} of {self._duration:.1f} s'
-        print(f'{start}{text}', end=end, file=sys.stderr, flush=True)
 
 
 def _table(results: list[Result]) -> list[str]:
