@@ -1,7 +1,9 @@
 """What all commands share: an error is one line and status 2."""
 
 import pytest
+from bags.bagging import record_model
 
+import krang_dynamics as kd
 from krang_dynamics.cli.main import main
 
 
@@ -20,3 +22,10 @@ def refused(capsys):
         return error
 
     return run
+
+
+@pytest.fixture(scope='session')
+def bag(tmp_path_factory):
+    """A recording of planar_2r with noise."""
+    pytest.importorskip('rosbags', reason='rosbags is not installed')
+    return str(record_model(tmp_path_factory.mktemp('bags') / 'bag', kd.load_robot('planar_2r'), noise=0.1))

@@ -12,11 +12,6 @@ from krang_dynamics.cli.main import main
 pytest.importorskip('rosbags', reason='rosbags is not installed')
 
 
-@pytest.fixture(scope='module')
-def bag(tmp_path_factory):
-    return str(record_model(tmp_path_factory.mktemp('bags') / 'bag', kd.load_robot('planar_2r'), noise=0.1))
-
-
 def test_identify_writes_a_robot_that_loads_and_fits(bag, tmp_path, capsys):
     out, urdf = tmp_path / 'found.yaml', tmp_path / 'found.urdf'
     command = ['identify', bag, '--robot', 'planar_2r', '--out', str(out), '--urdf', str(urdf)]

@@ -1,17 +1,8 @@
 """krang replay: its arguments; test/bags/replay and test/nodes/test_bag_player.py test what it does."""
 
 import pytest
-from bags.bagging import record_model
-
-import krang_dynamics as kd
 
 pytest.importorskip('rosbags', reason='rosbags is not installed')
-
-
-@pytest.fixture(scope='module')
-def bag(tmp_path_factory):
-    path = tmp_path_factory.mktemp('bags') / 'bag'
-    return str(record_model(path, kd.load_robot('planar_2r'), duration=0.5))
 
 
 @pytest.mark.parametrize(

@@ -3,17 +3,12 @@
 import json
 
 import pytest
-from bags.bagging import motion, record, record_model, torques
+from bags.bagging import motion, record, torques
 
 import krang_dynamics as kd
 from krang_dynamics.cli.main import main
 
 pytest.importorskip('rosbags', reason='rosbags is not installed')
-
-
-@pytest.fixture(scope='module')
-def bag(tmp_path_factory):
-    return str(record_model(tmp_path_factory.mktemp('bags') / 'bag', kd.load_robot('planar_2r'), noise=0.1))
 
 
 def test_validate_prints_a_table_and_writes_json(bag, tmp_path, capsys):
