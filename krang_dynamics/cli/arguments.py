@@ -31,7 +31,7 @@ def add_engine(parser: argparse.ArgumentParser) -> None:
 def engine_of(options: argparse.Namespace) -> str:
     """The engine of add_engine(); where MuJoCo cannot simulate the robot, the other, with a reason."""
     if options.engine is not None:
-        require_libraries(*(['mujoco'] if options.engine == 'mujoco' else []))
+        require_libraries('mujoco' if options.engine == 'mujoco' else None)
         return str(options.engine)
     engine, reason = choose_engine(load_robot(options.robot))
     if reason:

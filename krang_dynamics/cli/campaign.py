@@ -35,12 +35,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Exit status 1 if too few runs are held, or too many are unsafe."""
-    drawn = options.html or options.picture
-    require_libraries(
-        *([] if options.again is not None else ['distributed']),
-        *(['matplotlib'] if drawn else []),
-        *(['rosbags'] if options.record else []),
-    )
+    drawn, is_one = options.html or options.picture, options.again is not None
+    require_libraries(None if is_one else 'distributed', drawn and 'matplotlib', options.record and 'rosbags')
     from ..bags.io.files import make_way, refuse_existing, write
     from ..scenarios.campaign.campaign_monitor import UNSAFE
     from ..scenarios.campaign.campaign_plan import load_plan
@@ -53,7 +49,7 @@ def run(options: argparse.Namespace) -> int:
     robot = load_robot(options.robot)
     plan = load_plan(robot, options.plan)
     command = f'krang campaign {options.robot}' + (f' --plan {options.plan}' if options.plan else '')
-    if options.again is not None:
+    if is_one:
         if options.record:
             make_way(options.record, options.force)
         result = run_again(robot, plan, options.again, options.picture, options.record)

@@ -33,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Exit status 1 if a figure has changed."""
-    require_libraries('rosbags', 'distributed', 'pyarrow', *(['matplotlib'] if options.html else []))
+    require_libraries('rosbags', 'distributed', 'pyarrow', options.html and 'matplotlib')
     from ..bags.fleet.fleet_report import HEADER, fleet_html, fleet_text
     from ..bags.fleet.fleet_table import find_bags, load_models, load_store, update
     from ..bags.io.files import refuse_existing, write

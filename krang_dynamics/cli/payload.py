@@ -39,7 +39,7 @@ def run(options: argparse.Namespace) -> int:
                 text = _measure(controller, 'empty hand' if is_tare else 'payload')
         found = ESTIMATE.match(text)
         if options.set and found is None:
-            raise KrangError('no estimate yet: the payload is not set')
+            raise KrangError('no estimate yet, so the payload is not set; measure more poses')
         if options.set and found is not None:
             frame, mass, *com = found.groups()
             controller.set_parameters(

@@ -71,7 +71,7 @@ def _poses(controller: Any) -> tuple[tuple[str, ...], list[Any]]:
         while not controller.samples and monotonic() < deadline:
             controller.turn()
         if not controller.samples:
-            raise KrangError('no joint states arrive')
+            raise KrangError('no joint states arrive; is the robot running?')
         names = tuple(controller.samples[-1].names)
         poses.append(controller.samples[-1].position.copy())
     return names, poses

@@ -53,7 +53,7 @@ def run_demo(options: DemoOptions) -> int:
         record, messages = _play(robot, scenario, options)
         results = scenario.evaluate(record)
         if not results:
-            raise KrangError(f'no part of the scenario ends within {record.times[-1]:.1f} s')
+            raise KrangError(f'no part of the scenario ends within {record.times[-1]:.1f} s; allow more time')
         print('\n'.join(_table(results)))
         skipped = len(scenario.criteria) - len(results)
         if skipped:

@@ -309,14 +309,14 @@ def test_every_jacobian_is_the_derivative_of_the_pose(any_robot):
 
 
 def test_jacobian_in_other_axes_is_the_world_jacobian_turned(any_robot):
-    robot = any_robot
-    (q,) = states(1, robot.nv, parts=1)[:, 0]
-    for frame in robot.config.end_effectors:
-        world = robot.jacobian(q, frame)
-        for reference in ('local', frame, robot.frames[-1], 'world'):
-            axes = robot.frame_pose(q, frame if reference == 'local' else reference)[:3, :3]
+    (q,) = states(1, any_robot.nv, parts=1)[:, 0]
+    for frame in any_robot.config.end_effectors:
+        world = any_robot.jacobian(q, frame)
+        for reference in ('local', frame, any_robot.frames[-1]):
+            axes = any_robot.frame_pose(q, frame if reference == 'local' else reference)[:3, :3]
             turned = np.vstack([axes.T @ world[:3], axes.T @ world[3:]])
-            np.testing.assert_allclose(robot.jacobian(q, frame, reference), turned, atol=1e-12)
+            np.testing.assert_allclose(any_robot.jacobian(q, frame, reference), turned, atol=1e-12)
+        np.testing.assert_array_equal(any_robot.jacobian(q, frame, 'world'), world)
 
 
 def test_linearization_is_the_slope_of_the_motion(any_robot):
