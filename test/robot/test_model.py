@@ -17,7 +17,6 @@ from robot.urdf_text import (
     GRAVITY,
     LENGTH,
     MASS,
-    PENDULUM,
     SLOPE,
     TWO_ARMS,
     Bare,
@@ -30,6 +29,7 @@ from robot.urdf_text import (
     jacobian_of_pose,
     joint,
     link,
+    pendulum,
     random_body,
     random_tree,
     slope,
@@ -368,7 +368,7 @@ def test_chain_of_sixty_joints_agrees_with_bare_pinocchio(rng):
 @pytest.mark.parametrize('kind', ['revolute', 'continuous'])
 @pytest.mark.parametrize('angle', [-7.0, -1.0, 0.0, 0.3, 3.0, 9.0])
 def test_given_a_pendulum_when_it_swings_then_the_textbook_holds(kind, angle):
-    robot = kd.load_robot(urdf(*PENDULUM, joint('swing', kind, 'base', 'rod', axis=(0, 1, 0))))
+    robot = kd.load_robot(pendulum(kind))
     inertia = 0.12 + MASS * LENGTH**2
     torque = MASS * GRAVITY * LENGTH * np.sin(angle)
     np.testing.assert_allclose(robot.mass_matrix([angle]), [[inertia]], **EXACT)
@@ -380,14 +380,14 @@ def test_given_a_pendulum_when_it_swings_then_the_textbook_holds(kind, angle):
 
 @pytest.mark.parametrize('reference', ['world', 'local', 'base', 'rod'])
 def test_jacobian_of_a_single_joint_keeps_its_two_dimensions(reference):
-    robot = kd.load_robot(urdf(*PENDULUM, joint('swing', 'revolute', 'base', 'rod', axis=(0, 1, 0))))
+    robot = kd.load_robot(pendulum())
     jacobian = robot.jacobian([0.4], 'rod', reference)
     assert jacobian.shape == (6, 1)
     np.testing.assert_allclose(jacobian[:, 0], [0, 0, 0, 0, 1, 0], **EXACT)
 
 
 def test_every_array_of_a_single_joint_has_its_documented_shape():
-    robot = kd.load_robot(urdf(*PENDULUM, joint('swing', 'continuous', 'base', 'rod', axis=(0, 1, 0))))
+    robot = kd.load_robot(pendulum('continuous'))
     q = v = u = [0.1]
     assert robot.mass_matrix(q).shape == robot.coriolis_matrix(q, v).shape == (1, 1)
     assert robot.gravity_torque(q).shape == robot.friction_torque(v).shape == (1,)
@@ -400,14 +400,14 @@ def test_every_array_of_a_single_joint_has_its_documented_shape():
 
 
 def test_given_a_vertical_slide_when_at_rest_then_it_carries_the_weight():
-    robot = kd.load_robot(urdf(*PENDULUM, joint('lift', 'prismatic', 'base', 'rod')))
+    robot = kd.load_robot(pendulum('prismatic', axis=(0, 0, 1)))
     np.testing.assert_allclose(robot.gravity_torque([0.7]), [MASS * GRAVITY], **EXACT)
     np.testing.assert_allclose(robot.mass_matrix([0.7]), [[MASS]], **EXACT)
 
 
 @pytest.mark.parametrize('turns', [-3, 1, 100])
 def test_continuous_joint_is_one_number_and_periodic(rng, turns):
-    robot = kd.load_robot(urdf(*PENDULUM, joint('swing', 'continuous', 'base', 'rod', axis=(0, 1, 0))))
+    robot = kd.load_robot(pendulum('continuous'))
     q = rng.uniform(-3, 3, 1)
     np.testing.assert_allclose(
         robot.gravity_torque(q + 2 * np.pi * turns), robot.gravity_torque(q), rtol=1e-9, atol=1e-9
@@ -418,16 +418,14 @@ def test_continuous_joint_is_one_number_and_periodic(rng, turns):
 @pytest.mark.parametrize('kind', ['revolute', 'continuous', 'prismatic'])
 @pytest.mark.parametrize('axis', [(0.6, 0.0, -0.8), (0.0, 1.0, 0.0)])
 def test_length_of_the_axis_does_not_matter(rng, scale, kind, axis):
-    unit = urdf(*PENDULUM, joint('it', kind, 'base', 'rod', axis=axis, rpy=(0.3, 0.2, 0.1)))
-    scaled = urdf(
-        *PENDULUM, joint('it', kind, 'base', 'rod', axis=np.multiply(scale, axis), rpy=(0.3, 0.2, 0.1))
-    )
-    robot = kd.load_robot(scaled)
+    turn = (0.3, 0.2, 0.1)
+    unit = pendulum(kind, axis=axis, rpy=turn)
+    robot = kd.load_robot(pendulum(kind, axis=np.multiply(scale, axis), rpy=turn))
     assert_same_physics(robot, Bare(unit, robot), rng)
 
 
 def test_axis_is_x_where_the_urdf_is_silent(rng):
-    spoken = urdf(*PENDULUM, joint('it', 'continuous', 'base', 'rod', axis=(1, 0, 0)))
+    spoken = pendulum('continuous', axis=(1, 0, 0))
     silent = spoken.replace('<axis xyz="1.0 0.0 0.0"/>', '')
     assert silent != spoken
     assert_robots_agree(kd.load_robot(silent), kd.load_robot(spoken), rng)
@@ -435,8 +433,8 @@ def test_axis_is_x_where_the_urdf_is_silent(rng):
 
 def test_rotated_inertial_origin_turns_the_inertia_and_not_the_centre_of_mass():
     body = inertial(1.0, (0.0, 0.0, -1.0), np.diag([0.1, 0.2, 0.25]), rpy=(np.pi / 2, 0, 0))
-    text = urdf(link('base'), link('rod', body), joint('swing', 'revolute', 'base', 'rod', axis=(0, 1, 0)))
-    np.testing.assert_allclose(kd.load_robot(text).mass_matrix([0.0]), [[0.25 + 1.0]], **EXACT)
+    robot = kd.load_robot(pendulum(body=body))
+    np.testing.assert_allclose(robot.mass_matrix([0.0]), [[0.25 + 1.0]], **EXACT)
 
 
 def test_massive_root_link_changes_nothing(rng):

@@ -201,7 +201,13 @@ def random_tree(rng, joints=9, mimics=2):
 
 
 MASS, LENGTH, GRAVITY = 2.0, 0.5, 9.81
-PENDULUM = (link('base'), link('rod', BOB))
+
+
+def pendulum(kind='revolute', *content, body=BOB, head='<robot name="foreign">', **place):
+    """A rod on one joint, about y unless `place` names another axis."""
+    swing = joint('swing', kind, 'base', 'rod', *content, **{'axis': (0, 1, 0), **place})
+    return urdf(link('base'), link('rod', body), swing, head=head)
+
 
 TWO_ARMS = (
     link('torso', inertial(20.0, (0, 0, 0.3), np.eye(3))),
