@@ -137,14 +137,7 @@ def _picture(robot: Robot, options: DemoOptions) -> str:
 
 def _table(results: list[Result]) -> list[str]:
     rows = [
-        (
-            result.name,
-            number(result.measured),
-            number(result.bound),
-            result.unit,
-            'yes' if result.passed else 'NO',
-        )
-        for result in results
+        (r.name, number(r.measured), number(r.bound), r.unit, 'yes' if r.passed else 'NO') for r in results
     ]
     return table(('criterion', 'measured', 'at most', 'unit', 'met'), rows)
 

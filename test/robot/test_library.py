@@ -101,7 +101,7 @@ def test_unknown_keyword_is_refused_with_the_known_ones(keyword, robot):
     assert 'rotor_inertia' in message
 
 
-def test_a_urdf_cannot_be_told_to_be_another_urdf():
+def test_a_urdf_takes_no_other_urdf():
     assert 'urdf' in refusal(kd.load_robot, ARM, urdf='other.urdf')
 
 

@@ -177,7 +177,7 @@ def test_what_it_carries_moves_with_it(simulated):
     assert_moved_as(simulated, lambda t, q, v: laden.forward_dynamics(q, v, u, friction=True), begin, 0.2)
 
 
-def test_the_same_load_said_again_changes_nothing(simulated):
+def test_the_same_load_set_again_changes_nothing(simulated):
     simulated.set_load(1.0, (carried(3.0),))
     run(simulated, 0.05)
     plant = simulated._plant
@@ -188,7 +188,7 @@ def test_the_same_load_said_again_changes_nothing(simulated):
     assert simulated.time == pytest.approx(0.05)
 
 
-def test_nobody_learns_of_it(simulated):
+def test_a_load_does_not_change_the_nominal_model(simulated):
     simulated.set_load(2.0, (carried(3.0),))
     assert simulated.robot.mass_matrix([0, 0]) == pytest.approx(
         kd.load_robot('planar_2r').mass_matrix([0, 0]), rel=1e-15
@@ -303,7 +303,7 @@ def moving(name, **overrides):
     return simulated
 
 
-def test_without_faults_sensors_tell_the_truth():
+def test_without_faults_sensors_measure_the_true_state():
     simulated = moving('planar_2r')
     measured = simulated.measure()
     assert measured.time == simulated.time
