@@ -29,7 +29,7 @@ def read_header_and_names(data: bytes) -> tuple[str, tuple[str, ...], int]:
 def find_numbers(
     data: bytes, place: int, order: str, fields: int
 ) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], int]:
-    """Counts of so many lists of numbers, the places of counts and numbers, and where they end."""
+    """Of lists of numbers that begin at `place`: counts, places of counts and of numbers, and the end."""
     counts, count_places, offsets = [], [], []
     for _ in range(fields):
         count, place = read_count(data, place, order, item_size=8)

@@ -239,21 +239,19 @@ def test_a_replay_gives_the_recorded_commands_bit_by_bit(whole):
     assert 'reproduced' not in result.text()
 
 
-def test_a_controller_that_enabled_itself_is_enabled_again(tmp_path):
-    flight = Flight(ramp_time=0.1, auto_enable=True).run(0.12)
-    flight.publish(flight.session.watch(*flight.now))
-    path = flight.run(0.5).write(tmp_path / 'bag')
-    result = replay(Bag(path), flight.robot)
-    assert result.comparison.count == len(flight.commands()) > 90
-    assert result.comparison.largest == 0.0
-
-
 def self_enabled():
     """A flight with auto_enable, and the time of its first command [ns]."""
     flight = Flight(ramp_time=0.1, auto_enable=True).run(0.12)
     flight.publish(flight.session.watch(*flight.now))
     flight.run(0.5)
     return flight, flight.commands()[0][0]
+
+
+def test_a_controller_that_enabled_itself_is_enabled_again(tmp_path):
+    flight, _ = self_enabled()
+    result = replay(Bag(flight.write(tmp_path / 'bag')), flight.robot)
+    assert result.comparison.count == len(flight.commands()) > 90
+    assert result.comparison.largest == 0.0
 
 
 def test_a_state_that_was_recorded_before_activation_enables_the_replay(tmp_path):
