@@ -19,6 +19,7 @@ from krang_dynamics.derivation.code_generation import c_source, python_module
 from krang_dynamics.derivation.engine import CasadiEngine
 from krang_dynamics.derivation.equations import derive as derive_equations
 from krang_dynamics.derivation.numeric import evaluate
+from krang_dynamics.robot.compiled import drive_of
 
 DOUBLES = ctypes.POINTER(ctypes.c_double)
 
@@ -27,7 +28,7 @@ def run():
     robot = kd.load_robot('krang')
     numeric = evaluate(
         derive_equations(robot_equations.frames_of(robot, CasadiEngine(), True)),
-        robot_equations.drive_of(robot),
+        drive_of(robot),
     )
     with tempfile.TemporaryDirectory() as folder:
         module = python_code(python_module(numeric, robot.name), Path(folder))

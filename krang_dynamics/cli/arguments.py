@@ -1,6 +1,7 @@
 """Arguments that several commands share, and their conversion."""
 
 import argparse
+import os
 import sys
 from collections.abc import Iterable
 from math import isfinite, nan
@@ -30,7 +31,7 @@ def add_engine(parser: argparse.ArgumentParser) -> None:
 def engine_of(options: argparse.Namespace) -> str:
     """The engine of add_engine(); where MuJoCo cannot simulate the robot, the other, with a reason."""
     if options.engine is not None:
-        require_libraries(*(['mujoco'] if options.engine == 'mujoco' else []))
+        require_libraries('mujoco' if options.engine == 'mujoco' else None)
         return str(options.engine)
     engine, reason = choose_engine(load_robot(options.robot))
     if reason:
@@ -40,6 +41,19 @@ def engine_of(options: argparse.Namespace) -> str:
 
 def add_ros_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--ros-args', nargs=argparse.REMAINDER, default=[], help='passed on to the node')
+
+
+def add_controller(parser: argparse.ArgumentParser) -> None:
+    """Arguments of the commands that talk to a running controller."""
+    parser.add_argument('--node', help='name of the controller, if several run')
+    add_ros_arguments(parser)
+
+
+def add_workers(parser: argparse.ArgumentParser) -> None:
+    """Arguments of the commands that share their work among processes."""
+    add, cores = parser.add_argument, os.cpu_count() or 1
+    add('--workers', type=int, default=cores, metavar='N', help='processes; default: one per core')
+    add('--scheduler', metavar='ADDRESS', help='use a Dask cluster, for example tcp://node1:8786')
 
 
 def add_lock(parser: argparse.ArgumentParser, meaning: str) -> None:

@@ -42,7 +42,7 @@ def run(options: argparse.Namespace) -> int:
         print('\n'.join(table(columns, [[_cell(row.get(key, '')) for key in columns] for row in rows])))
         if options.plot:
             if not hasattr(module, 'plot'):
-                raise KrangError(f'benchmark {name} has no plot')
+                raise KrangError(f'benchmark {name} has no plot; leave --plot out')
             module.plot(rows, options.plot)
     print(f'afterwards: load {load()}')
     write(options.json, json.dumps(results, indent=2))
@@ -76,7 +76,9 @@ def read_json(path: str) -> dict[str, Any]:
     try:
         return dict(json.loads(Path(path).read_text()))
     except (OSError, ValueError) as error:
-        raise KrangError(f'{path} cannot be read as figures: {error}') from error
+        raise KrangError(
+            f'{path} cannot be read as figures, which krang bench --json writes: {error}'
+        ) from error
 
 
 def _compare(now: dict[str, Any], recorded: dict[str, Any]) -> int:

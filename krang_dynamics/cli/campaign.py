@@ -2,11 +2,10 @@
 
 import argparse
 import json
-import os
 
 from ..errors import KrangError
 from ..robot.library import load_robot
-from .arguments import FORCE, ROBOT
+from .arguments import FORCE, ROBOT, add_workers
 from .libraries import require_libraries
 
 PURPOSE = 'simulate many disturbed runs of controller and guard, and judge them by an independent monitor'
@@ -23,8 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add('--plan', metavar='FILE', help='YAML with terms, settings, and what is varied; default: everything')
     add('--runs', type=int, default=1000, help='number of runs; default 1000')
     add('--seed', type=int, default=0, help='seed of the first run; the others follow; default 0')
-    add('--workers', type=int, metavar='N', help='processes; default: one per core')
-    add('--scheduler', metavar='ADDRESS', help='use a Dask cluster, for example tcp://node1:8786')
+    add_workers(parser)
     add('--html', metavar='FILE', help='write a report with plots')
     add('--json', metavar='FILE', help='write all runs and figures as JSON')
     add('--min-held', type=float, metavar='SHARE', help='exit status 1 if fewer runs are held, 0 .. 1')
@@ -37,26 +35,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Exit status 1 if too few runs are held, or too many are unsafe."""
-    drawn = options.html or options.picture
-    require_libraries(
-        *([] if options.again is not None else ['distributed']),
-        *(['matplotlib'] if drawn else []),
-        *(['rosbags'] if options.record else []),
-    )
+    drawn, is_one = options.html or options.picture, options.again is not None
+    require_libraries(None if is_one else 'distributed', drawn and 'matplotlib', options.record and 'rosbags')
     from ..bags.io.files import make_way, refuse_existing, write
     from ..scenarios.campaign.campaign_monitor import UNSAFE
     from ..scenarios.campaign.campaign_plan import load_plan
     from ..scenarios.campaign.campaign_report import Campaign
     from ..scenarios.campaign.campaign_run import run_again, run_campaign
 
-    workers = os.cpu_count() or 1 if options.workers is None else options.workers
-    if options.runs < 1 or options.seed < 0 or (options.again or 0) < 0 or workers < 1:
+    if options.runs < 1 or options.seed < 0 or (options.again or 0) < 0 or options.workers < 1:
         raise KrangError('--runs and --workers must be 1 or more, --seed and --again 0 or more')
     refuse_existing((options.html, options.json, options.picture), options.force)
     robot = load_robot(options.robot)
     plan = load_plan(robot, options.plan)
     command = f'krang campaign {options.robot}' + (f' --plan {options.plan}' if options.plan else '')
-    if options.again is not None:
+    if is_one:
         if options.record:
             make_way(options.record, options.force)
         result = run_again(robot, plan, options.again, options.picture, options.record)
@@ -65,7 +58,7 @@ def run(options: argparse.Namespace) -> int:
         return int(result.outcome == UNSAFE)
     seeds = range(options.seed, options.seed + options.runs)
     campaign = Campaign(
-        robot.name, command, plan, run_campaign(robot, plan, seeds, workers, options.scheduler)
+        robot.name, command, plan, run_campaign(robot, plan, seeds, options.workers, options.scheduler)
     )
     print(campaign.text())
     write(options.json, json.dumps(campaign.as_json(), indent=1))

@@ -34,8 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     require_ros()
-    require_libraries('matplotlib')
-    require_libraries(*(['rosbags'] if options.record else []), *(['viser'] if options.view else []))
+    require_libraries('matplotlib', options.record and 'rosbags', options.view and 'viser')
     from ..scenarios.demo_run import DemoOptions, run_demo
 
     demo = DemoOptions(

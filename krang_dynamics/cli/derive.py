@@ -3,6 +3,7 @@
 import argparse
 import sys
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ..robot.library import load_robot
@@ -11,7 +12,7 @@ from .arguments import FORCE, ROBOT
 from .libraries import require_libraries
 
 if TYPE_CHECKING:
-    from .robot_equations import Difference, Progress
+    from .robot_equations import Difference
 
 PURPOSE = "derive A, C and Q by Lagrange's method; print, export or check them"
 EXAMPLES = ('krang derive planar_2r', 'krang derive krang --check')
@@ -35,6 +36,7 @@ def run(options: argparse.Namespace) -> int:
     from ..derivation.equations import derive
     from ..derivation.numeric import evaluate
     from ..derivation.robots import SYMBOLIC
+    from ..robot.compiled import drive_of
     from . import robot_equations as equations_of
 
     files = (options.python, options.c, options.latex)
@@ -45,7 +47,7 @@ def run(options: argparse.Namespace) -> int:
     progress(f'frames of {robot.name}')
     equations = derive(equations_of.frames_of(robot, CasadiEngine(), symbolic), progress)
     progress('numbers')
-    numeric = evaluate(equations, equations_of.drive_of(robot))
+    numeric = evaluate(equations, drive_of(robot))
     small = equations_of.is_readable(numeric)
     if options.python:
         write(options.python, python_module(numeric, robot.name))
@@ -55,7 +57,8 @@ def run(options: argparse.Namespace) -> int:
         progress('LaTeX')
         write(options.latex, equations_of.latex(robot, symbolic, small))
     if options.check:
-        return _report(equations_of.check(robot, numeric, progress))
+        progress('check')
+        return _report(equations_of.check(robot, numeric))
     if not any(files):
         progress('readable form')
         text = (
@@ -76,14 +79,7 @@ def _report(differences: list['Difference']) -> int:
     return 0 if all(d.value <= TOLERANCE for d in differences) else 1
 
 
-def _progress() -> 'Progress':
-    """Progress on standard error: one line per step with the seconds since the start."""
+def _progress() -> Callable[[str], None]:
+    """Prints a step with the seconds since the start on standard error."""
     start = time.perf_counter()
-    interactive = sys.stderr.isatty()
-
-    def show(step: str) -> None:
-        if interactive or not step.startswith('checking state') or step.startswith('checking state 1 '):
-            end = '\r' if interactive and step.startswith('checking') else '\n'
-            print(f'[{time.perf_counter() - start:5.2f} s] {step}', file=sys.stderr, end=end, flush=True)
-
-    return show
+    return lambda step: print(f'[{time.perf_counter() - start:5.2f} s] {step}', file=sys.stderr, flush=True)

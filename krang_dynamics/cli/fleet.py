@@ -2,10 +2,9 @@
 
 import argparse
 import json
-import os
 
 from ..errors import KrangError
-from .arguments import FORCE
+from .arguments import FORCE, add_workers
 from .libraries import require_libraries
 
 PURPOSE = 'compare many recordings of many robots with their models, and name what has changed'
@@ -26,8 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help='what was computed; default %(default)s',
     )
     add('--cutoff', type=float, default=5.0, metavar='HZ', help='cutoff of the low-pass filter; default 5')
-    add('--workers', type=int, metavar='N', help='processes; default: one per core')
-    add('--scheduler', metavar='ADDRESS', help='use a Dask cluster, for example tcp://node1:8786')
+    add_workers(parser)
     add('--html', metavar='FILE', help='write a report with plots')
     add('--json', metavar='FILE', help='write findings and the table by week as JSON')
     add('--force', action='store_true', help=FORCE)
@@ -35,19 +33,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Exit status 1 if a figure has changed."""
-    require_libraries('rosbags', 'distributed', 'pyarrow', *(['matplotlib'] if options.html else []))
+    require_libraries('rosbags', 'distributed', 'pyarrow', options.html and 'matplotlib')
     from ..bags.fleet.fleet_report import HEADER, fleet_html, fleet_text
     from ..bags.fleet.fleet_table import find_bags, load_models, load_store, update
     from ..bags.io.files import refuse_existing, write
 
-    workers = os.cpu_count() or 1 if options.workers is None else options.workers
-    if workers < 1 or not options.cutoff > 0:
+    if options.workers < 1 or not options.cutoff > 0:
         raise KrangError('--workers must be 1 or more, --cutoff above 0')
     refuse_existing((options.html, options.json), options.force)
     refuse_existing((options.store,), force=True)
     load_store(options.store)  # refuses another file before the work begins
     bags, models = find_bags(options.places), load_models(options.robots)
-    fleet = update(bags, models, options.store, options.cutoff, workers, options.scheduler)
+    fleet = update(bags, models, options.store, options.cutoff, options.workers, options.scheduler)
     print(fleet_text(fleet))
     findings = [str(finding) for finding in fleet.findings()]
     weeks = [dict(zip(HEADER, row, strict=True)) for row in fleet.weeks()]

@@ -8,9 +8,9 @@ PACKAGES = {'pinocchio': 'pin', 'yaml': 'PyYAML'}  # names on PyPI that differ f
 ROS = 'source a ROS 2 installation, or run make setup'
 
 
-def require_libraries(*names: str) -> None:
-    """Raise for the libraries that are not installed, before any long work."""
-    missing = [name for name in names if find_spec(name) is None]
+def require_libraries(*names: str | None) -> None:
+    """Raise for the libraries that are not installed, before any long work; None stands for none."""
+    missing = [name for name in names if name and find_spec(name) is None]
     if missing:
         raise KrangError(_advice(missing))
 

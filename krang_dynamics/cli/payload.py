@@ -5,7 +5,7 @@ import re
 from typing import Any
 
 from ..errors import KrangError
-from .arguments import add_ros_arguments
+from .arguments import add_controller
 from .libraries import require_ros
 
 NUMBER = r'(-?\d+\.\d+) \+- \d+\.\d+'
@@ -23,8 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add('--frame', default='', help='the hand; default: the first end effector')
     add('--tare', action='store_true', help='measure the empty hand first')
     add('--set', action='store_true', help='give the payload to the controller at the end')
-    add('--node', help='name of the controller, if several run')
-    add_ros_arguments(parser)
+    add_controller(parser)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -40,7 +39,7 @@ def run(options: argparse.Namespace) -> int:
                 text = _measure(controller, 'empty hand' if is_tare else 'payload')
         found = ESTIMATE.match(text)
         if options.set and found is None:
-            raise KrangError('no estimate yet: the payload is not set')
+            raise KrangError('no estimate yet, so the payload is not set; measure more poses')
         if options.set and found is not None:
             frame, mass, *com = found.groups()
             controller.set_parameters(

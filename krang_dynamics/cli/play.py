@@ -2,7 +2,7 @@
 
 import argparse
 
-from .arguments import add_ros_arguments
+from .arguments import add_controller
 from .libraries import require_ros
 
 PURPOSE = "repeat a taught motion from where the robot is, slower where the robot's limits require it"
@@ -12,9 +12,8 @@ EXAMPLES = ('krang play motion.csv',)
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add('file', help='a motion of krang teach, or any table (.csv) of krang send')
-    add('--node', help='name of the controller, if several run')
     add('--timeout', type=float, default=30.0, metavar='S', help='longest wait; default 30')
-    add_ros_arguments(parser)
+    add_controller(parser)
 
 
 def run(options: argparse.Namespace) -> int:

@@ -1,18 +1,17 @@
 """The derived equations of a robot: as text, as LaTeX, and compared with Pinocchio."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from ..arrays import Array
+from ..bags.parallel import Progress
 from ..derivation import readable
 from ..derivation.engine import Engine, SympyEngine
 from ..derivation.equations import Equations, derive
 from ..derivation.frames import FrameTree
 from ..derivation.numeric import Numeric, jacobian_of, structure
 from ..derivation.robots import SYMBOLIC, pendubot
-from ..robot.compiled import drive_of as drive_of
 from ..robot.compiled import numeric_frames
 from ..robot.model import Robot
 from ..text import table
@@ -20,8 +19,6 @@ from ..text import table
 TOLERANCE = 1e-9  # relative difference that check() accepts
 READABLE = 700  # largest number of operations in A and C that is printed
 STATES = 100  # random states of a check
-
-Progress = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -39,17 +36,17 @@ def frames_of(robot: Robot, engine: Engine, symbolic: bool) -> FrameTree:
     return numeric_frames(robot, engine)
 
 
-def check(robot: Robot, numeric: Numeric, progress: Progress) -> list[Difference]:
+def check(robot: Robot, numeric: Numeric) -> list[Difference]:
     """The derivation against Pinocchio at random states, matrix by matrix."""
-    random = np.random.default_rng(11)
     worst: dict[str, float] = {}
-    for count in range(STATES):
-        progress(f'checking state {count + 1} of {STATES}')
-        q, v, a = random.uniform(-2, 2, (3, robot.nv))
+    progress = Progress('checking', STATES, ' states')
+    for q, v, a in np.random.default_rng(11).uniform(-2, 2, (STATES, 3, robot.nv)):
         for name, (derived, expected) in _pairs(robot, numeric, q, v, a).items():
             scale = max(np.abs(expected).max(initial=0.0), 1e-3)
             difference = float(np.abs(derived - expected).max(initial=0.0) / scale)
             worst[name] = max(worst.get(name, 0.0), difference)
+        progress.step()
+    progress.end()
     return [Difference(name, value) for name, value in worst.items()]
 
 

@@ -2,7 +2,7 @@
 
 import argparse
 
-from .arguments import add_ros_arguments
+from .arguments import add_controller
 from .libraries import require_ros
 
 PURPOSE = 'send a motion to a running controller, follow it and report the errors'
@@ -19,7 +19,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar='S',
         help='seconds to move to the first point; default 0: the robot is already there',
     )
-    add('--node', help='name of the controller, if several run')
     add(
         '--timeout',
         type=float,
@@ -27,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar='S',
         help='longest wait for the controller [s]; default 30',
     )
-    add_ros_arguments(parser)
+    add_controller(parser)
 
 
 def run(options: argparse.Namespace) -> int:

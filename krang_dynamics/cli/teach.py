@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import KrangError
-from .arguments import FORCE, add_ros_arguments
+from .arguments import FORCE, add_controller
 from .libraries import require_ros
 
 PURPOSE = 'record a motion, or poses, while a person guides the robot (terms: [guide])'
@@ -19,9 +19,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add('file', help='the motion as a table (.csv); krang play repeats it')
     add('--poses', action='store_true', help='record single poses: Enter adds one, q ends')
     add('--duration', type=float, metavar='S', help='end after this time; default: ^C ends')
-    add('--node', help='name of the controller, if several run')
     add('--force', action='store_true', help=FORCE)
-    add_ros_arguments(parser)
+    add_controller(parser)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -72,7 +71,7 @@ def _poses(controller: Any) -> tuple[tuple[str, ...], list[Any]]:
         while not controller.samples and monotonic() < deadline:
             controller.turn()
         if not controller.samples:
-            raise KrangError('no joint states arrive')
+            raise KrangError('no joint states arrive; is the robot running?')
         names = tuple(controller.samples[-1].names)
         poses.append(controller.samples[-1].position.copy())
     return names, poses

@@ -14,10 +14,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('bag', help=BAG)
     add_recording(parser)
     parser.add_argument(
-        '--cutoff',
-        type=float,
-        metavar='HZ',
-        help='cutoff of a low-pass filter; default: no filter',
+        '--cutoff', type=float, metavar='HZ', help='cutoff of a low-pass filter; default: no filter'
     )
     parser.add_argument('--html', metavar='FILE', help='write a report with plots')
     parser.add_argument(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import InputError, KrangError
 from ..robot.library import load_robot
 from ..robot.model import Robot
-from .arguments import BAG, ROBOT, add_lock, add_ros_arguments, locked_joints
+from .arguments import BAG, ROBOT, add_controller, add_lock, locked_joints
 from .libraries import require_libraries, require_ros
 
 if TYPE_CHECKING:
@@ -27,19 +27,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add(
         '--remove-subtree', action='append', default=[], metavar='LINK', help='with --bag: remove these links'
     )
-    add('--node', metavar='NAME', help='the controller, if there are several')
     add('--host', default='localhost', help='address to listen on; default localhost')
     add('--port', type=int, default=8080, help='first port to try; default 8080')
     add('--allow-control', action='store_true', help='allow operators also with --host beyond localhost')
-    add_ros_arguments(parser)
+    add_controller(parser)
 
 
 def run(options: argparse.Namespace) -> int:
     require_libraries('viser', 'trimesh')
-    signals: list[int] = []
     if options.bag is not None:
         robot, playback = _recording(options)
-        _serve(robot, playback, options, signals)
+        _serve(robot, playback, options)
         return 0
     if options.robot is None:
         raise InputError('which robot? For example: krang view krang')
@@ -49,16 +47,17 @@ def run(options: argparse.Namespace) -> int:
     robot = load_robot(options.robot)
     watch = RobotWatch(robot, options.node, options.ros_args)
     try:
-        _serve(robot, watch, options, signals)
+        _serve(robot, watch, options)
     finally:
         watch.close()
     return 0
 
 
-def _serve(robot: Robot, source: Any, options: argparse.Namespace, signals: list[int]) -> None:
+def _serve(robot: Robot, source: Any, options: argparse.Namespace) -> None:
     """Serve the page until SIGINT or SIGTERM."""
     from ..viewer.page import Page
 
+    signals: list[int] = []
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda number, _: signals.append(number))
     page = Page(robot, source, options.host, options.port, options.allow_control)

@@ -1,20 +1,9 @@
 """Straight-line code from expression graphs: a Python module that needs only numpy, or C."""
 
-from dataclasses import dataclass
-
 import casadi as ca
 
 from ..errors import KrangError
 from .numeric import VECTORS, Numeric
-
-
-@dataclass(frozen=True)
-class Step:
-    """One operation: the index of its result, and its expression in earlier results."""
-
-    target: int
-    text: str
-
 
 # Operations in the dynamics of rigid bodies; both languages write them in the same way.
 BINARY = {ca.OP_ADD: '+', ca.OP_SUB: '-', ca.OP_MUL: '*', ca.OP_DIV: '/'}
@@ -34,7 +23,7 @@ def python_module(numeric: Numeric, robot: str) -> str:
         lines = [f'def {name}({", ".join(arguments)}):']
         lines += [f'    {a} = np.asarray({a}, dtype=float).tolist()' for a in arguments]
         steps, outputs = _trace(function)
-        lines += [f'    v{step.target} = {step.text}' for step in steps]
+        lines += [f'    v{i} = {step}' for i, step in enumerate(steps)]
         values = ', '.join('0.0' if value is None else f'v{value}' for value in outputs)
         rows, columns = function.size_out(0)
         # CasADi stores matrices by columns.
@@ -57,7 +46,7 @@ def c_source(numeric: Numeric, robot: str) -> str:
         inputs = ', '.join(f'const double *{a}' for a in function.name_in())
         lines = [f'void {name}({inputs}, double *result) /* {rows} x {columns} */', '{']
         steps, outputs = _trace(function)
-        lines += [f'  const double v{step.target} = {step.text};' for step in steps]
+        lines += [f'  const double v{i} = {step};' for i, step in enumerate(steps)]
         for place, value in enumerate(outputs):
             column, row = divmod(place, rows)
             lines.append(f'  result[{row * columns + column}] = {"0" if value is None else f"v{value}"};')
@@ -65,11 +54,10 @@ def c_source(numeric: Numeric, robot: str) -> str:
     return '\n'.join(parts)
 
 
-def _trace(function: ca.Function) -> tuple[list[Step], list[int | None]]:
-    """The operations of a function in order, and the index of the value of each entry of its result."""
-    count = 0
+def _trace(function: ca.Function) -> tuple[list[str], list[int | None]]:
+    """Operations v0, v1, ... of a function, and which of them is the value of each entry of its result."""
     place: dict[int, int] = {}  # CasADi reuses its work vector; here each value has its own index
-    steps: list[Step] = []
+    steps: list[str] = []
     outputs: list[int | None] = [None] * function.nnz_out(0)
     names = function.name_in()
     for k in range(function.n_instructions()):
@@ -79,9 +67,8 @@ def _trace(function: ca.Function) -> tuple[list[Step], list[int | None]]:
             outputs[target[1]] = place[inputs[0]]
             continue
         text = _text(function, k, code, inputs, names, place)
-        place[target[0]] = count
-        steps.append(Step(count, text))
-        count += 1
+        place[target[0]] = len(steps)
+        steps.append(text)
     return steps, outputs
 
 

@@ -10,7 +10,10 @@ Matrix = Any
 
 
 class Engine(ABC):
-    """The operations that the derivation needs beyond arithmetic."""
+    """The operations that the derivation needs beyond arithmetic; `library` is casadi or sympy."""
+
+    def __init__(self, library: Any) -> None:
+        self._library = library
 
     @abstractmethod
     def symbol(self, name: str) -> Scalar: ...
@@ -19,27 +22,27 @@ class Engine(ABC):
     def matrix(self, rows: Sequence[Sequence[Scalar]]) -> Matrix: ...
 
     @abstractmethod
-    def sin(self, x: Scalar) -> Scalar: ...
-
-    @abstractmethod
-    def cos(self, x: Scalar) -> Scalar: ...
-
-    @abstractmethod
-    def sqrt(self, x: Scalar) -> Scalar: ...
-
-    @abstractmethod
-    def tanh(self, x: Scalar) -> Scalar: ...
-
-    @abstractmethod
-    def sign(self, x: Scalar) -> Scalar: ...
-
-    @abstractmethod
     def jacobian(self, f: Matrix, x: Matrix) -> Matrix:
         """df/dx of a column f by a column x of symbols."""
 
     @abstractmethod
     def simplify(self, f: Matrix) -> Matrix:
         """An equivalent expression, simplified if the engine can."""
+
+    def sin(self, x: Scalar) -> Scalar:
+        return self._library.sin(x)
+
+    def cos(self, x: Scalar) -> Scalar:
+        return self._library.cos(x)
+
+    def sqrt(self, x: Scalar) -> Scalar:
+        return self._library.sqrt(x)
+
+    def tanh(self, x: Scalar) -> Scalar:
+        return self._library.tanh(x)
+
+    def sign(self, x: Scalar) -> Scalar:
+        return self._library.sign(x)
 
     def column(self, entries: Sequence[Scalar]) -> Matrix:
         return self.matrix([[entry] for entry in entries])
@@ -83,37 +86,22 @@ class CasadiEngine(Engine):
     def __init__(self) -> None:
         import casadi
 
-        self._ca = casadi
+        super().__init__(casadi)
 
     def symbol(self, name: str) -> Scalar:
-        return self._ca.SX.sym(name)
+        return self._library.SX.sym(name)
 
     def matrix(self, rows: Sequence[Sequence[Scalar]]) -> Matrix:
-        return self._ca.vertcat(*[self._ca.horzcat(*row) for row in rows])
+        return self._library.vertcat(*[self._library.horzcat(*row) for row in rows])
 
     def column(self, entries: Sequence[Scalar]) -> Matrix:
-        return self._ca.vertcat(*entries) if entries else self._ca.SX(0, 1)
-
-    def sin(self, x: Scalar) -> Scalar:
-        return self._ca.sin(x)
-
-    def cos(self, x: Scalar) -> Scalar:
-        return self._ca.cos(x)
-
-    def sqrt(self, x: Scalar) -> Scalar:
-        return self._ca.sqrt(x)
-
-    def tanh(self, x: Scalar) -> Scalar:
-        return self._ca.tanh(x)
-
-    def sign(self, x: Scalar) -> Scalar:
-        return self._ca.sign(x)
+        return self._library.vertcat(*entries) if entries else self._library.SX(0, 1)
 
     def jacobian(self, f: Matrix, x: Matrix) -> Matrix:
-        return self._ca.jacobian(f, x)
+        return self._library.jacobian(f, x)
 
     def directional(self, f: Matrix, x: Matrix, direction: Matrix) -> Matrix:
-        return self._ca.jtimes(f, x, direction)
+        return self._library.jtimes(f, x, direction)
 
     def simplify(self, f: Matrix) -> Matrix:
         return f
@@ -125,31 +113,16 @@ class SympyEngine(Engine):
     def __init__(self) -> None:
         import sympy
 
-        self._sympy = sympy
+        super().__init__(sympy)
 
     def symbol(self, name: str) -> Scalar:
-        return self._sympy.Symbol(name, real=True)
+        return self._library.Symbol(name, real=True)
 
     def matrix(self, rows: Sequence[Sequence[Scalar]]) -> Matrix:
-        return self._sympy.Matrix(rows)
-
-    def sin(self, x: Scalar) -> Scalar:
-        return self._sympy.sin(x)
-
-    def cos(self, x: Scalar) -> Scalar:
-        return self._sympy.cos(x)
-
-    def sqrt(self, x: Scalar) -> Scalar:
-        return self._sympy.sqrt(x)
-
-    def tanh(self, x: Scalar) -> Scalar:
-        return self._sympy.tanh(x)
-
-    def sign(self, x: Scalar) -> Scalar:
-        return self._sympy.sign(x)
+        return self._library.Matrix(rows)
 
     def jacobian(self, f: Matrix, x: Matrix) -> Matrix:
         return f.jacobian(x)
 
     def simplify(self, f: Matrix) -> Matrix:
-        return f.applyfunc(self._sympy.simplify)
+        return f.applyfunc(self._library.simplify)

@@ -8,6 +8,7 @@ from ..errors import KrangError, UnknownNameError
 from .engine import Engine, Matrix, Scalar
 
 WORLD = '0'
+IDENTITY = ((1, 0, 0), (0, 1, 0), (0, 0, 1))  # rows of a rotation
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,7 @@ class Frame:
 
 @dataclass(frozen=True)
 class Wheel:
-    """A wheel that rolls on the world's plane z = const: key of its frame, radius [m], local axle."""
+    """A wheel that rolls on the world's plane z = const: key of its frame, radius [m], local unit axle."""
 
     key: str
     radius: Scalar
@@ -84,7 +85,7 @@ class FrameTree:
     def transform(self, represented: str, reference: str) -> Matrix:
         """^jT_i, 4 x 4: frame `represented` seen in `reference`, one before the other. Listing B.11."""
         if represented == reference:
-            return self._homogeneous(self._rows_of_identity(), [0, 0, 0])
+            return self._homogeneous(IDENTITY, [0, 0, 0])
         if self.is_before(reference, represented):
             chain = self.chain(represented)
             T = self._step(chain[chain.index(reference) + 1])
@@ -183,7 +184,3 @@ class FrameTree:
         A, P = T[:3, :3], T[:3, 3]
         back = -(A.T @ P)
         return self._homogeneous([[A[j, i] for j in range(3)] for i in range(3)], [back[i] for i in range(3)])
-
-    @staticmethod
-    def _rows_of_identity() -> list[list[Scalar]]:
-        return [[1, 0, 0], [0, 1, 0], [0, 0, 1]]

@@ -7,14 +7,12 @@ from typing import Any
 
 import casadi as ca
 import numpy as np
-import numpy.typing as npt
 
+from ..arrays import Array
 from ..errors import KrangError
 from .constraints import actuation_matrix, constraint, forward_system, inverse_system, rolling_rows
 from .engine import Matrix
 from .equations import Equations, friction, inverse_dynamics, with_rotors
-
-Array = npt.NDArray[np.float64]
 
 # Functions with a vector result; all others give matrices.
 VECTORS = 'gravity friction inverse_dynamics constraint_bias forward_dynamics motor_torque'.split()

@@ -81,7 +81,8 @@ def numeric_frames(robot: 'Robot', engine: Engine) -> FrameTree:
     """The frames of the robot's URDF with the numbers of URDF, robot file and payloads."""
     config = robot.config
     tree = read_urdf(robot.urdf.text, engine, robot.joint_names, config.gravity, config.end_effectors)
-    tree.wheels = [Wheel(wheel.link, wheel.radius, wheel.axle) for wheel in config.rolling]
+    axles = [(np.array(wheel.axle) / np.linalg.norm(wheel.axle)).tolist() for wheel in config.rolling]
+    tree.wheels = [Wheel(w.link, w.radius, axle) for w, axle in zip(config.rolling, axles, strict=True)]
     for payload in robot.payloads:
         frame = tree.frames[payload.frame]
         both = zip(frame.parameters, _parameters(payload), strict=True)

@@ -33,7 +33,7 @@ class MotorConfig:
         if self.gear == 0:
             raise ConfigError('gear is 0; it must be motor turns per joint turn, 1 without a gear')
         if self.rotor_inertia < 0:
-            raise ConfigError(f'rotor_inertia {self.rotor_inertia} is negative')
+            raise ConfigError(f'rotor_inertia is {self.rotor_inertia}; it must be 0 or more')
         _check_positive(self, 'torque_constant', 'back_emf', 'resistance', 'supply')
 
     def constant(self, name: str) -> float:

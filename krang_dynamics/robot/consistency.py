@@ -61,7 +61,7 @@ def _check_rolling(config: RobotConfig, urdf: Urdf) -> None:
     _check_names('rolling: moving link', links, moving)
     for link in links:
         if links.count(link) > 1:
-            raise ConfigError(f'rolling: the wheel {link!r} occurs twice')
+            raise ConfigError(f'rolling: the wheel {link!r} occurs twice; name each wheel once')
 
 
 def _check_actuators(config: RobotConfig) -> None:
@@ -70,7 +70,7 @@ def _check_actuators(config: RobotConfig) -> None:
     names = [actuator.name for actuator in config.actuators]
     for name in names:
         if names.count(name) > 1:
-            raise ConfigError(f'actuators: the name {name!r} occurs twice')
+            raise ConfigError(f'actuators: the name {name!r} occurs twice; give each driver its own')
     for joint in driven:
         share = sum(actuator.share for actuator in config.actuators if actuator.joint == joint)
         if not isclose(share, 1.0):
@@ -97,7 +97,7 @@ def _check_state_sources(config: RobotConfig, urdf: Urdf) -> None:
     wanted = [] if odom is None else [odom.x, odom.y, odom.heading]
     if sorted(sources['odom']) != sorted(wanted):
         raise ConfigError(
-            f'odom: the joints with state: odom are {sources["odom"]}, the odom entry names {wanted}'
+            f'odom: the joints with state: odom are {sources["odom"]}; they must be {wanted}, as odom names'
         )
 
 

@@ -24,7 +24,7 @@ class Payload:
             raise InputError(f'mass is {mass} kg; it must be 0 kg or more')
         matrix = array('inertia', inertia, (3, 3))
         if not np.allclose(matrix, matrix.T, rtol=1e-9, atol=1e-12):
-            raise InputError(f'inertia is not symmetric: {matrix.tolist()}')
+            raise InputError(f'inertia is {matrix.tolist()}; it must be symmetric')
         moments = np.linalg.eigvalsh(matrix)
         if moments[0] < -1e-12 or moments[2] - moments[1] > moments[0] * (1 + 1e-9) + 1e-12:
             raise InputError(

@@ -139,7 +139,9 @@ class Urdf:
             lower, upper = max(lower, ends[0]), min(upper, ends[1])
             velocity = min(velocity, joint.velocity / abs(k))
         if lower > upper:
-            raise self._error(f'joint {name!r}: the limits of its mimic joints exclude every position')
+            raise self._error(
+                f'joint {name!r}: the limits of its mimic joints exclude every position; correct them'
+            )
         return lower, upper, velocity
 
     def leaves(self) -> list[str]:
@@ -232,7 +234,7 @@ class Urdf:
         direction = self._numbers(text, 3, f'{where}: axis xyz')
         largest = np.abs(direction).max()
         if largest == 0:
-            raise self._error(f'{where}: axis {text!r} has no direction')
+            raise self._error(f'{where}: axis {text!r} has no direction; write for example 0 0 1')
         length = np.linalg.norm(direction / largest) * largest
         # A unit axis stays as written, to the last bit.
         return direction if abs(length - 1) < 1e-15 else direction / largest / (length / largest)
@@ -357,11 +359,15 @@ class Urdf:
             parent_joint[joint.child] = joint.name
         roots = [name for name in self.links if name not in parent_joint]
         if len(roots) != 1:
-            raise self._error(f'needs exactly one root link, it has {len(roots)}: {", ".join(roots)}')
+            raise self._error(
+                f'needs exactly one root link, it has {len(roots)}: {", ".join(roots)}; add joints'
+            )
         reached = set(self.subtree(roots[0]))
         ring = [joint.name for joint in self.joints.values() if joint.child not in reached]
         if ring:
-            raise self._error(f'joints {", ".join(ring)} form a loop that is not connected to {roots[0]!r}')
+            raise self._error(
+                f'joints {", ".join(ring)} form a loop beside {roots[0]!r}; a robot is one tree'
+            )
         if not any(joint.moves for joint in self.joints.values()):
             raise self._error(
                 'has no joint that moves; a robot has a revolute, continuous or prismatic joint'

@@ -8,11 +8,10 @@ from ..arrays import Array, Mask
 from ..errors import KrangError
 from ..robot.model import Robot
 from ..safety.limits import Limits
-from .motions import JointMotion, smooth_step
+from .motions import HALF, JointMotion, there_and_back
 from .scenario import Criterion, Scenario, follow, largest, push, rms
 
 HOLD, MOVE = 0.5, 2.0  # start of each part [s]
-HALF = 1.8  # duration of the motion there, and of the motion back [s]
 REACH = 0.3  # of a joint, at most half of its range in that direction [rad, m]
 LEAST = 0.6  # share of it for the last joint, so that the curves of a plot differ
 BANDWIDTH = 10 * pi  # of computed torque [rad/s]
@@ -25,7 +24,7 @@ RATE = 250.0  # of the states, so that large robots end within a minute [Hz]
 def any_arm(robot: Robot) -> Scenario:
     """Hold the home pose, move every joint there and back, and push the hand."""
     _check(robot)
-    motion = there_and_back(robot)
+    motion = motion_within_limits(robot)
     moved = MOVE + motion.times[-1]
     pushed, end = moved + 0.7, moved + 3.2
     frame, force = hand_push(robot)
@@ -56,18 +55,16 @@ def any_arm(robot: Robot) -> Scenario:
     )
 
 
-def there_and_back(robot: Robot) -> JointMotion:
-    """A motion of all joints within half of their speed limits and 90 % of their effort limits."""
+def motion_within_limits(robot: Robot) -> JointMotion:
+    """All joints there and back, within half of their speed limits and 90 % of their effort limits."""
     up, down = robot.upper - robot.home, robot.home - robot.lower
     reach = np.minimum(REACH, 0.5 * np.maximum(up, down))
     reach = np.minimum(reach, 0.5 * robot.velocity_limits * HALF / 1.875)
     reach = np.where(up >= down, reach, -reach)
     reach *= np.linspace(1, LEAST, robot.nv)
     reach[_is_stuck(robot)] = 0
-    times = np.arange(0, 2 * HALF + 0.3, 0.02)
-    share = smooth_step(times / HALF) - smooth_step((times - HALF - 0.1) / HALF)
     for _ in range(10):
-        motion = JointMotion(robot.joint_names, times, robot.home + np.outer(share, reach))
+        motion = there_and_back(robot, reach)
         if not (np.abs(_torques(robot, motion)) > 0.9 * robot.effort_limits).any():
             return motion
         reach = reach / 2

@@ -10,6 +10,7 @@ import numpy as np
 from ..arrays import Array
 from ..bags.io.files import writing
 from ..bags.io.html_page import new_figure
+from ..colours import BAD, GOOD
 from ..robot.model import Robot
 from ..viewer.animation import draw
 from .demo_record import DemoRecord
@@ -17,7 +18,6 @@ from .scenario import Result, Scenario
 
 MOST_POINTS = 2000  # per curve
 SMALLEST_GROUP = 3  # joints whose names differ only in a number
-GOOD, BAD = '#1a7f37', '#b3261e'
 
 
 def paint(

@@ -10,6 +10,7 @@ from pathlib import Path
 from time import monotonic
 
 from ..bags.io.files import make_way, refuse_bag, refuse_existing, require_suffix
+from ..bags.parallel import Progress
 from ..errors import InputError, KrangError
 from ..robot.library import load_robot
 from ..robot.model import Robot
@@ -52,7 +53,7 @@ def run_demo(options: DemoOptions) -> int:
         record, messages = _play(robot, scenario, options)
         results = scenario.evaluate(record)
         if not results:
-            raise KrangError(f'no part of the scenario ends within {record.times[-1]:.1f} s')
+            raise KrangError(f'no part of the scenario ends within {record.times[-1]:.1f} s; allow more time')
         print('\n'.join(_table(results)))
         skipped = len(scenario.criteria) - len(results)
         if skipped:
@@ -95,7 +96,9 @@ def _play(robot: Robot, scenario: Scenario, options: DemoOptions) -> tuple[DemoR
         try:
             print('starting simulator, controller and guard', file=sys.stderr, flush=True)
             operator.start()
-            scenario.play(operator, duration, _Progress(duration))
+            progress = Progress('simulated', duration, ' s')
+            scenario.play(operator, duration, progress.show)
+            progress.end()
             return record_of(robot, scenario.terms, operator), list(operator.messages())
         except KrangError as error:
             log = Path(_picture(robot, options)).with_suffix('.log')
@@ -132,33 +135,9 @@ def _picture(robot: Robot, options: DemoOptions) -> str:
     return options.picture or f'krang_demo_{name}.png'
 
 
-class _Progress:
-    """Simulated time on standard error: one line that is overwritten on a terminal, else a line every 5 s."""
-
-    def __init__(self, duration: float) -> None:
-        self._duration = duration
-        self._shown_at = -inf
-
-    def __call__(self, now: float) -> None:
-        terminal = sys.stderr.isatty()
-        if monotonic() - self._shown_at < (0.2 if terminal else 5.0):
-            return
-        self._shown_at = monotonic()
-        start, end = ('\r', '') if terminal else ('', '\n')
-        text = f'simulated {now:5.1f} of {self._duration:.1f} s'
-        print(f'{start}{text}', end=end, file=sys.stderr, flush=True)
-
-
 def _table(results: list[Result]) -> list[str]:
     rows = [
-        (
-            result.name,
-            number(result.measured),
-            number(result.bound),
-            result.unit,
-            'yes' if result.passed else 'NO',
-        )
-        for result in results
+        (r.name, number(r.measured), number(r.bound), r.unit, 'yes' if r.passed else 'NO') for r in results
     ]
     return table(('criterion', 'measured', 'at most', 'unit', 'met'), rows)
 

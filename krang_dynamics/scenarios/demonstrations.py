@@ -8,7 +8,7 @@ from ..arrays import Array
 from ..robot.model import Robot
 from .any_arm import any_arm
 from .demo_record import DemoRecord
-from .motions import JointMotion, figure_of_eight, krang_at_full_speed, smooth_step
+from .motions import figure_of_eight, krang_at_full_speed, there_and_back
 from .scenario import Criterion, Event, Scenario, follow, largest, push, rms
 
 if TYPE_CHECKING:  # it needs ROS
@@ -211,7 +211,7 @@ def _wrapped(angle: Array) -> Array:
 
 def arm(robot: Robot) -> Scenario:
     """Move every joint there and back."""
-    motion, start = _there_and_back(robot), 1.0
+    motion, start = there_and_back(robot, 0.5 * np.where(np.arange(robot.nv) % 2, -1, 1)), 1.0
     end = start + motion.times[-1]
     return Scenario(
         ('friction', 'computed_torque'),
@@ -225,10 +225,3 @@ def arm(robot: Robot) -> Scenario:
         ],
         phases=[(0.0, 'hold'), (start, 'move')],
     )
-
-
-def _there_and_back(robot: Robot) -> JointMotion:
-    times = np.arange(0, 4.0, 0.02)
-    reach = 0.5 * np.where(np.arange(robot.nv) % 2, -1, 1)
-    share = smooth_step(times / 1.8) - smooth_step((times - 1.9) / 1.8)
-    return JointMotion(robot.joint_names, times, robot.home + np.outer(share, reach))

@@ -9,6 +9,8 @@ from ..arrays import Array
 from ..control.reference.trajectory import JointTrajectory
 from ..robot.model import Robot
 
+HALF = 1.8  # duration of a motion there, and of the motion back [s]
+
 
 def smooth_step(s: Array) -> Array:
     """From 0 to 1 with zero velocity and acceleration at both ends."""
@@ -39,6 +41,13 @@ class JointMotion:
     def at(self, t: Array | float) -> Array:
         """Positions at times t [s]; constant before the start and after the end."""
         return np.asarray(self._spline(np.clip(t, 0, self.times[-1])))
+
+
+def there_and_back(robot: Robot, reach: Array) -> JointMotion:
+    """From home by `reach` [rad, m], and home again."""
+    times = np.arange(0, 2 * HALF + 0.3, 0.02)
+    share = smooth_step(times / HALF) - smooth_step((times - HALF - 0.1) / HALF)
+    return JointMotion(robot.joint_names, times, robot.home + np.outer(share, reach))
 
 
 def krang_at_full_speed(robot: Robot, step: float = 0.01) -> JointMotion:

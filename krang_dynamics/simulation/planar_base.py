@@ -64,7 +64,10 @@ class PlanarBase:
         """What the free joint replaces must not be driven, have other joints, or have mass."""
         robot, urdf = self._robot, self._robot.urdf
         if driven := set(names) & set(robot.actuated_joint_names):
-            raise KrangError(f'joints {", ".join(sorted(driven))} are driven, but only wheels move a base')
+            raise KrangError(
+                f'joints {", ".join(sorted(driven))} are driven, but only wheels move a base; '
+                'write driven: false'
+            )
         for joint in urdf.joints.values():
             if joint.moves and joint.parent not in kept and joint.name not in names:
                 raise KrangError(f'joint {joint.name!r} is not attached to {self.link!r}; attach it there')

@@ -83,24 +83,23 @@ class SimulatedRobot:
 
     def start_at(self, q: Array) -> None:
         """Start at rest at q [rad] and time 0; the drivers hold the torque of gravity."""
-        self._plant.reset(q, np.zeros(self.robot.nv))
-        self._command = self._holding(q)
-        self._time_before = 0.0
+        self._rest(q, 0.0)
 
     def reset(self, q: Array) -> None:
         """Move to q [rad] at rest, held, without a push; time continues."""
-        now = self.time
-        self._plant.reset(q, np.zeros(self.robot.nv))
-        self._time_before, self._push = now, None
-        self.hold()
+        self._push = None
+        self._rest(q, self.time)
+        self.is_held = True
 
     def hold(self) -> None:
         """Engage brakes until the next command; the drivers then give the torque of gravity."""
-        now, q = self.time, self._plant.q
-        self._plant.reset(q, np.zeros(self.robot.nv))
-        self._time_before = now
-        self._command = self._holding(q)
+        self._rest(self._plant.q, self.time)
         self.is_held = True
+
+    def _rest(self, q: Array, time: float) -> None:
+        self._plant.reset(q, np.zeros(self.robot.nv))
+        self._time_before = time
+        self._command = self._holding(q)
 
     def _holding(self, q: Array) -> Array:
         return self.drivers.command(self.robot.gravity_torque(q), np.zeros(self.robot.nv))

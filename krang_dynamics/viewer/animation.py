@@ -7,6 +7,7 @@ import numpy as np
 
 from ..arrays import Array, array
 from ..bags.io.files import writing
+from ..colours import TRAILS
 from ..errors import InputError, KrangError
 from ..robot.model import Robot
 from .figure import Figure
@@ -16,7 +17,6 @@ FINER = 4  # points of a trail per frame
 SIZE = (420, 360)  # of an animation [pixels]
 COLOURS = 64  # of an animation
 POSES = 6  # in one picture
-TRAILS = ('tab:red', 'tab:blue', 'tab:green', 'tab:purple')
 INK, FLOOR = '#1a1a20', '#dcdce2'
 
 

@@ -57,7 +57,9 @@ class Page:
         try:
             self.server = start_server(host, port, Access(host, token), f'{robot.name} · krang')
         except OSError as error:
-            raise InputError(f'{host}:{port} cannot be used: {error}') from None
+            raise InputError(
+                f'{host}:{port} cannot be used: {error}; give another --host or --port'
+            ) from None
         shown = 'localhost' if is_local(host) or host in ('0.0.0.0', '::') else host
         self.url = f'http://{shown}:{self.server.get_port()}/' + (f'{token}/' if token else '')
         self._snapshot: Snapshot | None = None

@@ -21,7 +21,7 @@ LEAD = 1.0  # shown before a moment [s]
 
 @dataclass(frozen=True)
 class Moment:
-    """A time of the recording [s], and why it is worth a look."""
+    """A time of the recording [s] to look at, and the reason."""
 
     time: float
     text: str

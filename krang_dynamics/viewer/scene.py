@@ -82,7 +82,7 @@ class RobotScene:
         self._show_reference(snapshot.reference, q)
         self._carry(snapshot.controller)
         self._arrows['gravity'].show([(self._centre, self._down)])
-        commanded = [(self._origin(frame), _arrow(force)) for frame, force in snapshot.forces.items()]
+        commanded = [(self._body.origin(frame), _arrow(force)) for frame, force in snapshot.forces.items()]
         self._arrows['commanded'].show(commanded)
         self._arrows['external'].show(self._external(q, snapshot.external))
 
@@ -101,7 +101,7 @@ class RobotScene:
             self._shadow.position = below
             self._plumb.points = np.array([[self._centre, below]], np.float32)
         for trail, end in zip(self._trails, self.ends, strict=True):
-            trail.add(self._origin(end))
+            trail.add(self._body.origin(end))
 
     def clear_trails(self) -> None:
         """Remove the trails, after a jump in time."""
@@ -130,9 +130,6 @@ class RobotScene:
             for trail, end in zip(self._planned, self.ends, strict=False):
                 trail.add(self._ghost.origin(end))
 
-    def _origin(self, frame: str) -> Array:
-        return self._body.origin(frame)
-
     def _external(self, q: Array, torque: Array | None) -> list[tuple[Array, Array]]:
         """Forces at the end effectors that explain the external torque; none where the pose is singular."""
         frames = self._robot.config.end_effectors
@@ -142,7 +139,7 @@ class RobotScene:
         if len(J) > self._robot.nv or np.linalg.svd(J, compute_uv=False)[-1] < WELL_CONDITIONED:
             return []
         wrench = np.linalg.lstsq(J.T, torque, rcond=None)[0].reshape(-1, 6)
-        return [(self._origin(frame), _arrow(f[:3])) for frame, f in zip(frames, wrench, strict=True)]
+        return [(self._body.origin(frame), _arrow(f[:3])) for frame, f in zip(frames, wrench, strict=True)]
 
     def _add_ground(self) -> None:
         width = 4 * np.ceil(self.size)

@@ -46,7 +46,7 @@ def test_processes_that_a_benchmark_starts_find_its_functions(folder):
 
 def test_a_benchmark_without_a_plot_is_an_error(folder, capsys):
     assert main(['bench', 'tiny', '--plot', str(folder / 'x.png')]) == 2
-    assert capsys.readouterr().err.endswith('krang: benchmark tiny has no plot\n')
+    assert capsys.readouterr().err.endswith('krang: benchmark tiny has no plot; leave --plot out\n')
 
 
 def test_an_unknown_benchmark_is_an_error_that_lists_the_others(folder, capsys):

@@ -18,11 +18,8 @@ def test_excite_writes_what_it_is_asked_for(tmp_path, capsys):
     assert 'condition number' in capsys.readouterr().out
 
 
-def test_a_robot_that_cannot_be_excited_is_an_error_of_one_line(capsys):
-    assert main(['excite', 'otbot']) == 2
-    error = capsys.readouterr().err
-    assert error.startswith('krang: ')
-    assert error.count('\n') == 1
+def test_a_robot_that_cannot_be_excited_is_an_error_of_one_line(refused):
+    refused('excite', 'otbot')
 
 
 def test_excitation_keeps_the_links_apart(tmp_path, capsys):

@@ -2,8 +2,6 @@
 
 import pytest
 
-from krang_dynamics.cli.main import main
-
 pytest.importorskip('distributed')
 pytest.importorskip('pyarrow')
 
@@ -19,13 +17,10 @@ pytest.importorskip('pyarrow')
         (['run', '--store', 'machines.yaml'], 'is no table of krang fleet'),
     ],
 )
-def test_an_error_is_one_line(tmp_path, monkeypatch, capsys, arguments, message):
+def test_an_error_is_one_line(tmp_path, monkeypatch, refused, arguments, message):
     monkeypatch.chdir(tmp_path)
     (tmp_path / 'machines.yaml').write_text('- krang\n')
     if 'run' in arguments:
         (tmp_path / 'run').mkdir()
         (tmp_path / 'run' / 'metadata.yaml').touch()
-    assert main(['fleet', *arguments]) == 2
-    error = capsys.readouterr().err
-    assert message in error
-    assert error.count('\n') == 1
+    assert message in refused('fleet', *arguments)

@@ -1,6 +1,7 @@
 """The krang command: help, version, errors of one line, and exit status."""
 
 import os
+import re
 import subprocess
 import sys
 from importlib import metadata
@@ -19,15 +20,6 @@ KRANG = Path(sys.executable).parent / 'krang'
 FOLDER = Path(entry.__file__).parent
 FILES = sorted(path.stem for path in FOLDER.glob('*.py') if path.stem not in (*HELPERS, '__init__'))
 COMMANDS = [name.removesuffix('_') for name in FILES]  # import_, because import is a keyword
-
-
-def one_error_line(capsys):
-    """The only line on standard error, with nothing on standard output."""
-    out, error = capsys.readouterr()
-    assert out == ''
-    assert error.startswith('krang: ')
-    assert error.count('\n') == 1
-    return error
 
 
 def test_every_file_that_is_no_helper_is_a_command_of_its_name(capsys):
@@ -53,30 +45,23 @@ def test_the_version_is_that_of_the_package(capsys):
 
 
 @pytest.mark.parametrize(
-    'arguments',
-    [['info', 'krank'], ['info', 'missing.urdf'], ['info', '<robot'], ['info'], ['inform', 'krang']],
-)
-def test_errors_are_one_line_and_status_two(arguments, capsys):
-    assert main(arguments) == 2
-    one_error_line(capsys)
-
-
-@pytest.mark.parametrize(
     ('error', 'status', 'line'),
     [
         (KeyboardInterrupt(), 130, '\nkrang: stopped\n'),
         (BrokenPipeError(), 0, ''),
         (PermissionError(13, 'Permission denied', 'x.csv'), 2, 'krang: x.csv: Permission denied\n'),
         (OSError('no device'), 2, 'krang: no device\n'),
+        (MemoryError(), 2, 'krang: not enough memory; use less data at once\n'),
+        (TypeError('two\nlines'), 2, r'krang: internal error: TypeError: two lines \(test_main.py:\d+\)\n'),
     ],
 )
-def test_interrupts_and_system_errors_are_reported_in_one_line(monkeypatch, capsys, error, status, line):
+def test_interrupts_system_errors_and_defects_are_one_line(monkeypatch, capsys, error, status, line):
     def fail(_):
         raise error
 
     monkeypatch.setattr(info, 'run', fail)
     assert main(['info', 'krang']) == status
-    assert capsys.readouterr().err == line
+    assert re.fullmatch(line, capsys.readouterr().err)
 
 
 @pytest.mark.parametrize('environment', [{}, {'PYTHONUNBUFFERED': '1'}], ids=['buffered', 'unbuffered'])
@@ -122,20 +107,6 @@ def test_an_ascii_terminal_shows_names_with_escapes(tmp_path):
     assert (done.returncode, done.stderr) == (0, '')
 
 
-def test_a_defect_and_a_lack_of_memory_are_one_line_too(monkeypatch, capsys):
-    for error, line in (
-        (MemoryError(), 'krang: not enough memory'),
-        (TypeError('two\nlines'), 'krang: internal error: TypeError: two lines (test_main.py:'),
-    ):
-
-        def fail(_, error=error):
-            raise error
-
-        monkeypatch.setattr(info, 'run', fail)
-        assert main(['info', 'krang']) == 2
-        assert one_error_line(capsys).startswith(line)
-
-
 NUMBERS = ('nan', 'inf', '-inf', '1e400', '1e300', '-1', 'abc', '')
 INVALID = (
     *(['excite', 'planar_2r', '--tries', '1', option, x] for x in NUMBERS for option in OPTIONS),
@@ -151,6 +122,10 @@ INVALID = (
         for command in BAGS
     ),
     *([command, name] for name in ('', '/', '.', '/dev/null', '<robot') for command in ('info', 'derive')),
+    ['info'],
+    ['info', 'krank'],
+    ['info', 'missing.urdf'],
+    ['inform', 'krang'],
     ['sim', 'planar_2r', '--engine', 'pinocchio', '--ros-args', '--params-file', 'nosuch.yaml'],
     ['sim', 'planar_2r', '--engine', 'pinocchio', '--ros-args', '--nosuch'],
     ['sim', 'planar_2r', '--engine', 'pinocchio', '--control', '--ros-args', '-p', 'damping'],

@@ -21,18 +21,16 @@ def test_arguments_become_parameters_of_the_node(monkeypatch):
     ]  # fmt: skip
 
 
-def test_an_unknown_engine_is_an_error_that_lists_the_others(capsys):
-    assert main(['sim', 'krang', '--engine', 'bullet']) == 2
-    assert 'mujoco' in capsys.readouterr().err
+def test_an_unknown_engine_is_an_error_that_lists_the_others(refused):
+    assert 'mujoco' in refused('sim', 'krang', '--engine', 'bullet')
 
 
 @pytest.mark.parametrize('option', [[], ['--control']])
 @pytest.mark.parametrize('word', ['faults.lots:=0.1', 'simulator:faults.lots:=0.1'])
-def test_a_parameter_of_no_node_is_an_error_that_names_it(capsys, option, word):
+def test_a_parameter_of_no_node_is_an_error_that_names_it(refused, option, word):
     pytest.importorskip('rclpy', reason='rclpy is not installed')
     words = ['sim', 'planar_2r', '--engine', 'pinocchio', *option, '--ros-args', '-p', word]
-    assert main(words) == 2
-    assert "there is no parameter 'faults.lots'; did you mean 'faults.lost'?" in capsys.readouterr().err
+    assert "there is no parameter 'faults.lots'; did you mean 'faults.lost'?" in refused(*words)
 
 
 @pytest.mark.filterwarnings('ignore::DeprecationWarning')  # of libraries of rclpy

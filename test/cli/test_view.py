@@ -2,8 +2,6 @@
 
 import pytest
 
-from krang_dynamics.cli.main import main
-
 
 @pytest.mark.parametrize(
     ('words', 'message'),
@@ -14,14 +12,5 @@ from krang_dynamics.cli.main import main
         (['planar_2r', '--bag', 'nowhere', '--map', 'x'], 'nowhere: does not exist'),
     ],
 )
-def test_an_error_is_one_line(words, message, capsys):
-    assert main(['view', *words]) == 2
-    (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith('krang: ')
-    assert message in line
-
-
-def test_the_help_has_an_example(capsys):
-    with pytest.raises(SystemExit, match='0'):
-        main(['view', '--help'])
-    assert 'krang view krang' in capsys.readouterr().out
+def test_an_error_is_one_line(words, message, refused):
+    assert message in refused('view', *words)

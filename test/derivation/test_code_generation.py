@@ -7,14 +7,14 @@ import subprocess
 
 import numpy as np
 import pytest
-from derivation.foreign_robots import numeric_of, shipped_numeric, tree_with_all_kinds
+from derivation.derived import TREE, numeric_of, shipped_numeric
 
 import krang_dynamics as kd
 from krang_dynamics.derivation.code_generation import c_source, python_module
 
 ROBOTS = {
     'otbot': lambda: shipped_numeric('otbot'),
-    'tree': lambda: numeric_of(kd.load_robot(tree_with_all_kinds()), shipped=False),
+    'tree': lambda: numeric_of(kd.load_robot(TREE), shipped=False),
     'krang': lambda: shipped_numeric('krang'),
 }
 

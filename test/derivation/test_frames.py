@@ -71,18 +71,6 @@ def test_velocities_are_the_derivative_of_the_transform(tree):
         np.testing.assert_allclose(V, R.T @ rate[:3, 3], atol=1e-8)
 
 
-def test_a_moving_base_adds_its_velocity(tree):
-    """Listings B.8 and B.9: with the joints at rest every frame moves with the base as one body."""
-    q = states(1, 17, parts=1)[0, 0]
-    w0, V0 = np.array([0.3, -0.2, 0.5]), np.array([1.0, 2.0, -1.0])
-    for key in ('1', '10l'):
-        T = value(tree, tree.transform(key, '0'), q)
-        w = value(tree, tree.angular_velocity(key, ca.SX(ca.DM(w0))), q)[:, 0]
-        V = value(tree, tree.linear_velocity(key, ca.SX(ca.DM(w0)), ca.SX(ca.DM(V0))), q)[:, 0]
-        np.testing.assert_allclose(T[:3, :3] @ w, w0, atol=1e-14)
-        np.testing.assert_allclose(T[:3, :3] @ V, V0 + np.cross(w0, T[:3, 3]), atol=1e-14)
-
-
 def test_inertial_parameters_are_about_the_frames_origin(tree):
     for row, key in enumerate(KEYS):
         assert value(tree, tree.mass(key), np.zeros(17))[0, 0] == krang.MASS[row]

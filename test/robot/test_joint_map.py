@@ -87,7 +87,7 @@ def test_jacobian_of_a_follower_passes_finite_differences(rng):
         np.testing.assert_allclose(robot.jacobian(q, frame), jacobian_of_pose(robot, q, frame), **SLOPE)
 
 
-def test_friction_of_a_follower_is_felt_by_its_leader():
+def test_friction_of_a_follower_loads_its_leader():
     robot = kd.load_robot(gripper(thumb=dynamics(2.0, 3.0), rack=dynamics(5.0, 7.0)))
     thumb, rack = FOLDED['thumb'][1], FOLDED['rack'][1]
     for v in (-1.3, 0.4):

@@ -45,12 +45,6 @@ def test_the_passive_pendulum_takes_nothing_even_when_asked():
     np.testing.assert_array_equal(command, [0, 0])
 
 
-def test_motor_command_takes_what_motor_torque_gives():
-    robot = kd.load_robot('otbot')
-    u = np.array([1.0, 2.0, 3.0])
-    np.testing.assert_array_equal(robot.motor_command(u, np.zeros(6)), u)
-
-
 def test_a_unit_is_one_object(monkeypatch):
     """A made-up unit, percent of a motor with drag and a limit, drives a joint without any other change."""
     percent = DriverUnit(

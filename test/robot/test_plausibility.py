@@ -30,7 +30,7 @@ def test_a_sound_arm_gives_no_warning():
 
 
 @pytest.mark.parametrize(
-    ('changes', 'said'),
+    ('changes', 'warning'),
     [
         ({'ixx': 0.3}, 'link upper: principal inertia 0.3 exceeds the sum of the others, 0.2'),
         ({'ixx': -0.01}, 'link upper: principal inertia -0.01 kg m2 is negative'),
@@ -42,8 +42,8 @@ def test_a_sound_arm_gives_no_warning():
         ({'reach': 0}, 'frame lower: its Jacobian has rank 1 in every pose, although 2 joints move it'),
     ],
 )
-def test_what_is_suspicious_is_named(changes, said):
-    assert said in warn(**changes)
+def test_what_is_suspicious_is_named(changes, warning):
+    assert warning in warn(**changes)
 
 
 def test_the_anthropomorphic_arm_is_warned_of_and_the_other_robots_are_not():

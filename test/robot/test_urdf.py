@@ -12,7 +12,6 @@ from robot.urdf_text import (
     BALL,
     BOB,
     EXACT,
-    PENDULUM,
     TWO_ARMS,
     assert_robots_agree,
     dynamics,
@@ -20,20 +19,11 @@ from robot.urdf_text import (
     joint,
     link,
     mimic,
+    pendulum,
     urdf,
 )
 
 import krang_dynamics as kd
-
-
-def test_pose_of_a_rotation_given_as_quaternion_is_never_silently_dropped():
-    text = urdf(*PENDULUM, joint('swing', 'revolute', 'base', 'rod'))
-    text = text.replace('rpy="0.0 0.0 0.0"/><axis', 'quat_xyzw="1 0 0 0"/><axis')
-    try:
-        robot = kd.load_robot(text)
-    except kd.KrangError:
-        return
-    np.testing.assert_allclose(robot.frame_pose([0.0], 'rod')[:3, :3], np.diag([1, -1, -1]), atol=1e-9)
 
 
 def test_visuals_with_absent_meshes_are_ignored(rng):
@@ -41,9 +31,8 @@ def test_visuals_with_absent_meshes_are_ignored(rng):
         '<visual><geometry><mesh filename="package://nowhere/missing.dae" scale="1 1 1"/></geometry></visual>'
     )
     shapes += '<collision><geometry><mesh filename="file:///nowhere/missing.stl"/></geometry></collision>'
-    hinge = joint('swing', 'revolute', 'base', 'rod', axis=(0, 1, 0))
-    dressed = urdf(link('base', shapes), link('rod', shapes, BOB), hinge)
-    assert_robots_agree(kd.load_robot(dressed), kd.load_robot(urdf(*PENDULUM, hinge)), rng)
+    dressed = pendulum(body=shapes + BOB).replace('<link name="base">', f'<link name="base">{shapes}')
+    assert_robots_agree(kd.load_robot(dressed), kd.load_robot(pendulum()), rng)
 
 
 @pytest.mark.parametrize(
@@ -60,8 +49,7 @@ def test_visuals_with_absent_meshes_are_ignored(rng):
     ids=['declaration', 'namespace', 'two namespaces', 'gazebo', 'transmission', 'ros2_control', 'material'],
 )
 def test_what_other_tools_add_is_ignored(head):
-    hinge = joint('swing', 'revolute', 'base', 'rod', axis=(0, 1, 0))
-    robot = kd.load_robot(urdf(*PENDULUM, hinge, head=head))
+    robot = kd.load_robot(pendulum(head=head))
     assert robot.name == 'foreign'
     assert robot.joint_names == ('swing',)
 
@@ -70,8 +58,7 @@ def test_what_other_tools_add_is_ignored(head):
 def test_urdf_file_is_read_in_the_encoding_it_declares(tmp_path, encoding):
     head = f'<?xml version="1.0" encoding="{encoding.removesuffix("-sig")}"?><robot name="bras_articulé">'
     path = tmp_path / 'arm.urdf'
-    hinge = joint('swing', 'revolute', 'base', 'rod')
-    path.write_bytes(urdf(*PENDULUM, hinge, head=head).encode(encoding))
+    path.write_bytes(pendulum(head=head).encode(encoding))
     assert kd.load_robot(path).name == 'bras_articulé'
 
 
@@ -190,6 +177,12 @@ BAD_URDFS = {
     'axis of two': [('axis xyz="0 1 0"', 'axis xyz="0 1"'), 'shoulder', 'axis', '3'],
     'axis nan': [('axis xyz="0 1 0"', 'axis xyz="0 nan 0"'), 'shoulder', 'axis', 'nan'],
     'origin nan': [('xyz="0 0 -1"', 'xyz="0 0 nan"'), 'elbow', 'nan'],
+    'origin with a quaternion': [
+        ('xyz="0 0 -1"', 'xyz="0 0 -1" quat_xyzw="1 0 0 0"'),
+        'elbow',
+        'quat_xyzw',
+        'rpy',
+    ],
     'origin of two angles': [('xyz="0 0 -1"', 'xyz="0 0 -1" rpy="0 0"'), 'elbow', 'rpy', '3'],
     'mimic of unknown joint': [with_elbow('<mimic joint="sholder"/>'), 'elbow', 'sholder', 'shoulder'],
     'mimic of itself': [with_elbow('<mimic joint="elbow"/>'), 'elbow'],
@@ -234,6 +227,7 @@ def test_joints_that_mimic_each_other_are_refused_as_such():
 @pytest.mark.parametrize(
     ('text', 'word'),
     [
+        ('<', 'XML'),
         ('<robot', 'XML'),
         ('<robot name="a">', 'XML'),
         (ARM + 'more', 'XML'),
@@ -243,6 +237,7 @@ def test_joints_that_mimic_each_other_are_refused_as_such():
         ('<html><body/></html>', 'robot'),
         ('<sdf version="1.7"><model name="a"/></sdf>', 'robot'),
         ('<robot name="a"/>', 'link'),
+        ('<robot>\U0010ffff</robot>', 'link'),
         ('<robot name="a"><link name="b"/></robot>', 'joint'),
     ],
     ids=lambda value: ascii(value[:25]),

@@ -5,7 +5,7 @@ import pytest
 from scenarios.ideal_record import ideal
 
 import krang_dynamics as kd
-from krang_dynamics.scenarios.any_arm import any_arm, hand_push, there_and_back
+from krang_dynamics.scenarios.any_arm import any_arm, hand_push, motion_within_limits
 from krang_dynamics.scenarios.demonstrations import scenario_of
 
 
@@ -33,7 +33,7 @@ def test_an_arm_that_drifts_fails_every_part(arm):
 @pytest.mark.parametrize('name', ['anthropomorphic', 'planar_2r'])
 def test_the_motion_keeps_all_limits(name):
     robot = kd.load_robot(name)
-    points = there_and_back(robot).trajectory
+    points = motion_within_limits(robot).trajectory
     assert (np.abs(points.positions - robot.home).max(axis=0) > 0.01).all()
     assert (points.positions > robot.lower).all()
     assert (points.positions < robot.upper).all()

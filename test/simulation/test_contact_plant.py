@@ -106,7 +106,7 @@ def test_given_coulomb_friction_in_the_pivot_then_it_slows_the_platform_as_in_th
     np.testing.assert_allclose(plants[0].v[5], plants[1].v[5], rtol=0.01)
 
 
-def test_given_a_payload_then_it_is_felt():
+def test_given_a_payload_then_the_acceleration_is_smaller():
     robot = ROBOT.with_payload('platform', 40.0, (0.1, 0, 0.2), np.diag([1.0, 1.0, 2.0]))
     u = np.array([10.0, 10.0, 0.0])
     plant = drive(ContactPlant(robot, friction=False), lambda t, p: u, 0.2)

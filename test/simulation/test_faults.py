@@ -97,7 +97,7 @@ def test_states_are_lost_at_random_and_the_rest_is_true():
     assert not any(measured(100, lost=1.0))
 
 
-def test_a_frozen_sensor_repeats_what_it_said_when_it_froze():
+def test_a_frozen_sensor_repeats_its_last_value():
     sensors = SensorModel(ROBOT)
     measured(10, sensors)
     run = measured(10, sensors, begin=10, frozen=('joint_1',))
@@ -109,7 +109,7 @@ def test_a_frozen_sensor_repeats_what_it_said_when_it_froze():
     assert run[-1].q[0] == at(0.03).q[0]
 
 
-def test_a_broken_sensor_says_nan():
+def test_a_broken_sensor_gives_nan():
     for m in measured(10, nan=('joint_2',)):
         assert np.isnan(m.q).tolist() == np.isnan(m.v).tolist() == [False, True]
         assert np.isfinite(m.effort).all()

@@ -159,8 +159,6 @@ def test_given_a_damped_swing_then_the_velocity_of_every_stage_counts():
 
 @pytest.mark.parametrize('engine', ENGINES)
 def test_given_friction_that_stops_a_light_joint_within_a_step_then_the_motion_is_stable(engine):
-    if engine == 'mujoco':
-        pytest.importorskip('mujoco', reason='mujoco is not installed')
     robot = kd.load_robot(one_joint(inertia=1e-4, damping=5.0))
     plant = kd.make_plant(robot, engine)
     plant.reset([0.0], [10.0])

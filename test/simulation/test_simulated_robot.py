@@ -177,7 +177,7 @@ def test_what_it_carries_moves_with_it(simulated):
     assert_moved_as(simulated, lambda t, q, v: laden.forward_dynamics(q, v, u, friction=True), begin, 0.2)
 
 
-def test_the_same_load_said_again_changes_nothing(simulated):
+def test_the_same_load_set_again_changes_nothing(simulated):
     simulated.set_load(1.0, (carried(3.0),))
     run(simulated, 0.05)
     plant = simulated._plant
@@ -188,7 +188,7 @@ def test_the_same_load_said_again_changes_nothing(simulated):
     assert simulated.time == pytest.approx(0.05)
 
 
-def test_nobody_learns_of_it(simulated):
+def test_a_load_does_not_change_the_nominal_model(simulated):
     simulated.set_load(2.0, (carried(3.0),))
     assert simulated.robot.mass_matrix([0, 0]) == pytest.approx(
         kd.load_robot('planar_2r').mass_matrix([0, 0]), rel=1e-15
@@ -273,31 +273,6 @@ def test_a_push_goes_on_when_masses_change(simulated):
     assert simulated._plant._pushes.keys() == {'tip'}
 
 
-# -- a wall --------------------------------------------------------------------------------------------
-
-
-def wall_in_front(simulated, depth):
-    """A wall that the tip is already in, by a depth [m]."""
-    point = simulated.robot.frame_pose(simulated.q, 'tip')[:3, 3]
-    return Wall('tip', point + np.array([depth, 0, 0]), np.array([1.0, 0.0, 0.0]))
-
-
-def test_a_wall_and_a_push_add_up(simulated):
-    simulated.set_wall(wall_in_front(simulated, 0.001))
-    simulated.push('tip', HARD)
-    np.testing.assert_allclose(simulated.external_wrench('tip'), HARD + np.eye(6)[0] * 20.0, atol=1e-9)
-
-
-def test_a_wall_that_is_taken_away_presses_no_more(simulated):
-    simulated.set_wall(wall_in_front(simulated, 0.01))
-    simulated.step()
-    simulated.set_wall(None)
-    begin = (simulated.q, simulated.v)
-    run(simulated, 0.1)
-    robot, u = simulated.robot, simulated.effort()
-    assert_moved_as(simulated, lambda t, q, v: robot.forward_dynamics(q, v, u, friction=True), begin, 0.1)
-
-
 @pytest.mark.parametrize(
     'act',
     [
@@ -328,7 +303,7 @@ def moving(name, **overrides):
     return simulated
 
 
-def test_without_faults_sensors_tell_the_truth():
+def test_without_faults_sensors_measure_the_true_state():
     simulated = moving('planar_2r')
     measured = simulated.measure()
     assert measured.time == simulated.time
@@ -382,7 +357,7 @@ def test_sensors_that_a_robot_does_not_have_are_named(simulated):
         simulated.odometry()
 
 
-# -- the wall ------------------------------------------------------------------------------------------
+# -- a wall --------------------------------------------------------------------------------------------
 
 
 ARM = kd.load_robot('planar_2r')
@@ -437,7 +412,7 @@ def test_a_wall_without_a_direction_is_refused():
 def test_an_arm_that_leans_on_it_comes_to_rest_with_its_force():
     """A constant force of 15 N at the tip, stiff in the other direction, damped: the wall gives 15 N back."""
     simulated = SimulatedRobot(ARM, Drivers(ARM, ARM.joint_names), 'pinocchio')
-    simulated.set_wall(wall_at(-0.002, np.array([-1.0, 0.0, 0.0])))
+    simulated.set_wall(wall_at(-0.002))
     height = tip(ARM.home)[2]
     for _ in range(3000):
         q, v = simulated.q, simulated.v
@@ -447,3 +422,19 @@ def test_an_arm_that_leans_on_it_comes_to_rest_with_its_force():
         simulated.step()
     assert np.abs(simulated.v).max() < 1e-4
     np.testing.assert_allclose(simulated.external_wrench('tip')[:3], [-15, 0, 0], atol=0.05)
+
+
+def test_a_wall_and_a_push_add_up(simulated):
+    simulated.set_wall(wall_at(0.001, -NORMAL))
+    simulated.push('tip', HARD)
+    np.testing.assert_allclose(simulated.external_wrench('tip'), HARD + np.eye(6)[0] * 20.0, atol=1e-9)
+
+
+def test_a_wall_that_is_taken_away_presses_no_more(simulated):
+    simulated.set_wall(wall_at(0.01, -NORMAL))
+    simulated.step()
+    simulated.set_wall(None)
+    begin = (simulated.q, simulated.v)
+    run(simulated, 0.1)
+    robot, u = simulated.robot, simulated.effort()
+    assert_moved_as(simulated, lambda t, q, v: robot.forward_dynamics(q, v, u, friction=True), begin, 0.1)

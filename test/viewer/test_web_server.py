@@ -9,16 +9,12 @@ import msgspec
 import pytest
 import viser
 import websockets
+from viewer.protocol_browser import CAMERA
 
 from krang_dynamics.viewer.access import Access
 from krang_dynamics.viewer.web_server import start_server
 
 TOKEN = 'secret-of-this-user'
-CAMERA = {
-    'type': 'ViewerCameraMessage', 'wxyz': [1.0, 0.0, 0.0, 0.0], 'position': [1.0, 1.0, 1.0], 'fov': 1.0,
-    'near': 0.01, 'far': 100.0, 'image_height': 600, 'image_width': 800, 'look_at': [0.0, 0.0, 0.0],
-    'up_direction': [0.0, 0.0, 1.0],
-}  # fmt: skip
 
 
 @pytest.fixture(scope='module')

@@ -13,6 +13,7 @@ from zlib import crc32
 import numpy as np
 
 from ...arrays import Array
+from .cdr import ENCAPSULATION, pad, put_numbers, put_string
 
 TYPE = 'std_msgs/msg/Float64MultiArray'
 Stamp = tuple[int, int]  # seconds and nanoseconds
@@ -55,21 +56,19 @@ class CommandCodec:
     """The command of some drivers as CDR, encoded once; after that only times and numbers are replaced."""
 
     def __init__(self, names: Sequence[str]) -> None:
-        out = bytearray(b'\0\1\0\0')
-        entries = dimensions(names)
+        out, entries = bytearray(ENCAPSULATION), dimensions(names)
         out += struct.pack('<I', len(entries))
-        self._times: list[slice] = []
+        ends = []
         for label, size, stride in entries:
-            text = label.encode() + b'\0'
-            out += struct.pack('<I', len(text))
-            self._times.append(slice(len(out), len(out) + len(UNKNOWN)))
-            out += text + b'\0' * (-len(text) % 4) + struct.pack('<II', size, stride)
-        del self._times[0]  # of the names
-        out += struct.pack('<II', 0, len(names))  # data_offset, and the count of the numbers
-        out += b'\0' * (-(len(out) - 4) % 8)  # doubles are aligned, counted from the encapsulation
-        self._begin = len(out)
-        out += bytes(8 * len(names))
+            put_string(out, label)
+            ends.append(len(out) - 1)  # before its terminating zero
+            pad(out, 4)
+            out += struct.pack('<II', size, stride)
+        out += struct.pack('<I', 0)  # data_offset
+        put_numbers(out, np.zeros(len(names)))
         self._bytes = out
+        self._times = [slice(end - len(UNKNOWN), end) for end in ends[1:]]  # without that of the names
+        self._begin = len(out) - 8 * len(names)
         self._numbers = np.frombuffer(out, '<f8', len(names), self._begin)
 
     def labelled(self, times: tuple[Stamp, Stamp, Stamp], numbers: Array) -> bytes:

@@ -31,7 +31,7 @@ def read_motion(path: str | Path) -> JointTrajectory:
     except OSError as error:
         raise InputError(f'{path}: cannot be read: {error.strerror}') from None
     except UnicodeDecodeError:
-        raise InputError(f'{path}: is not a text file') from None
+        raise InputError(f'{path}: is not a text file; give a table (.csv) or YAML') from None
     try:
         return _from_csv(text) if file.suffix == '.csv' else _from_yaml(text)
     except InputError as error:
@@ -141,9 +141,9 @@ def _number(value: Any, where: str) -> float:
 
 def _trajectory(names: tuple[str, ...], times: Array, fields: Mapping[str, Array | None]) -> JointTrajectory:
     if not names or not len(times):
-        raise InputError('has no joints or no points')
+        raise InputError('has no joints or no points; a motion needs both')
     if fields['positions'] is None:
-        raise InputError('has no positions')
+        raise InputError('has no positions; a motion needs them')
     if times[0] < 0 or (np.diff(times) <= 0).any() or times[-1] >= 2**31:
         raise InputError('its times must be positive, increase from point to point, and be below 2^31 s')
     return JointTrajectory(

@@ -11,18 +11,18 @@ import numpy as np
 from ...arrays import Array
 from ...control.reference.trajectory import JointTrajectory
 from ...errors import InputError
-from .joint_state_codec import (
+from .cdr import (
+    EMPTY,
     find_numbers,
     header_and_names,
     pad,
     put_numbers,
     read_count,
     read_header_and_names,
-    stamp_of,
 )
+from .joint_state_codec import stamp_of
 
 FIELDS = ('positions', 'velocities', 'accelerations', 'effort')
-NOTHING = np.zeros(0)
 SMALLEST_POINT = 24  # four empty fields and a time [bytes]
 
 
@@ -68,7 +68,7 @@ def encode_trajectory(trajectory: JointTrajectory, stamp: tuple[int, int] = (0, 
     given = (trajectory.positions, trajectory.velocities, trajectory.accelerations, trajectory.efforts)
     for i, time in enumerate(trajectory.times):
         for values in given:
-            put_numbers(out, NOTHING if values is None else values[i])
+            put_numbers(out, EMPTY if values is None else values[i])
         out += struct.pack('<iI', *divmod(round(1e9 * time), 1_000_000_000))
     return bytes(out)
 

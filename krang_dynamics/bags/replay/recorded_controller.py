@@ -157,7 +157,9 @@ def _namespace(bag: Bag) -> str:
     """The namespace of the joint states, if there is only one."""
     places = [topic for topic in bag.of_type(JOINT_STATE) if topic.endswith('/joint_states')]
     if len(places) > 1 and '/joint_states' not in places:
-        raise BagError(f'{bag.path}: has joint states on {", ".join(places)} and no controller to choose by')
+        raise BagError(
+            f'{bag.path}: has joint states on {", ".join(places)}; record ~/state of one controller too'
+        )
     return '' if '/joint_states' in places or not places else places[0].removesuffix('/joint_states')
 
 

@@ -14,6 +14,7 @@ from ...control.session import Session
 from ...errors import BagError
 from ...safety.modes import Fault, Mode
 from ...text import number, table
+from ..io.cdr import EMPTY
 from ..io.command_message import TYPE, dimensions, time_label
 from ..io.joint_state_codec import TYPE as JOINT_STATE
 from ..io.joint_state_codec import encode
@@ -24,7 +25,6 @@ from .recorded_controller import RecordedController, StateRecord
 MOST_WAITING = 1000  # commands that wait for their counterpart: topics overtake each other
 SAME_TIME = 0.5  # largest difference in time between a fault and its replay [s]
 MOST_GAPS = 5  # that are listed
-EMPTY = np.zeros(0)
 
 
 class ReplayWriter:

@@ -1,12 +1,11 @@
 """The six-joint arm of [arm]: the chain of transforms as printed; every link is a cube."""
 
 from ..engine import Engine
-from ..frames import WORLD, Frame, FrameTree
+from ..frames import IDENTITY, WORLD, Frame, FrameTree
 
 LENGTHS = (0.40, 0.35, 0.30, 0.20, 0.15, 0.10)  # d_i [m]; d_ci = d_i / 2
 MASSES = (8.0, 6.0, 4.0, 2.0, 1.5, 0.5)  # [kg]
 
-IDENTITY = [[1, 0, 0], [0, 1, 0], [0, 0, 1]]
 RX = [[1, 0, 0], [0, 0, -1], [0, 1, 0]]  # Rx(pi / 2)
 RY = [[0, 0, -1], [0, 1, 0], [1, 0, 0]]  # Ry(-pi / 2)
 RZ = [[0, 1, 0], [-1, 0, 0], [0, 0, 1]]  # Rz(-pi / 2)

@@ -1,7 +1,7 @@
 """Otbot: platform, pivot, chassis and two rolling wheels, [otbot] section 2."""
 
 from ..engine import Engine
-from ..frames import WORLD, Frame, FrameTree, Wheel
+from ..frames import IDENTITY, WORLD, Frame, FrameTree, Wheel
 
 NUMBERS = {
     'l_1': 0.25, 'l_2': 0.20, 'r': 0.10,  # [m]
@@ -22,10 +22,8 @@ def frames(engine: Engine) -> FrameTree:
     )
 
     def slide(row: int, antecedent: str, P: list[object], axis: list[int]) -> Frame:
-        still = engine.matrix([[1, 0, 0], [0, 1, 0], [0, 0, 1]])
-        return Frame(
-            still, engine.column(P), antecedent, engine.column(axis), q[row], dq[row], row, 'prismatic'
-        )
+        still, place, direction = engine.matrix(IDENTITY), engine.column(P), engine.column(axis)
+        return Frame(still, place, antecedent, direction, q[row], dq[row], row, 'prismatic')
 
     def turn(row: int, antecedent: str, P: list[object], axis: list[int], parameters: list[object]) -> Frame:
         return Frame(

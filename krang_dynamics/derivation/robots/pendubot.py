@@ -2,7 +2,7 @@
 
 from ..engine import Engine, Scalar
 from ..equations import Equations
-from ..frames import WORLD, Frame, FrameTree
+from ..frames import IDENTITY, WORLD, Frame, FrameTree
 from ..readable import motion_line
 
 L, LC2 = 0.2, 0.15  # l_1 + l_2' and the rod's centre of mass [m]
@@ -42,9 +42,7 @@ def frames(engine: Engine, numbers: str = 'nominal') -> FrameTree:
             engine.rotation(x, q[1]), engine.column([length, 0, 0]), 'arm', engine.column(x), q[1], dq[1], 1,
             'revolute', rod,
         ),
-        'tip': Frame(
-            engine.matrix([[1, 0, 0], [0, 1, 0], [0, 0, 1]]), engine.column([0, 0, l_2]), 'pendulum'
-        ),
+        'tip': Frame(engine.matrix(IDENTITY), engine.column([0, 0, l_2]), 'pendulum'),
     }  # fmt: skip
     tree.end_effectors = {'tip': 'tip'}
     return tree

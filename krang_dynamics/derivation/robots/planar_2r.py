@@ -1,7 +1,7 @@
 """The two-link arm of [lecture] in the vertical x-z plane, with joints about -y."""
 
 from ..engine import Engine
-from ..frames import WORLD, Frame, FrameTree
+from ..frames import IDENTITY, WORLD, Frame, FrameTree
 
 NUMBERS = {
     'g': 9.81, 'l_1': 1.0, 'l_2': 0.8, 'l_c1': 0.5, 'l_c2': 0.4,  # [m/s2], [m]
@@ -24,7 +24,6 @@ def frames(engine: Engine) -> FrameTree:
             engine.rotation(axis, q[i]), engine.column(P), antecedent, engine.column(axis),
             q[i], dq[i], i, 'revolute', parameters,
         )  # fmt: skip
-    still = engine.matrix([[1, 0, 0], [0, 1, 0], [0, 0, 1]])
-    tree.frames['tip'] = Frame(still, engine.column([l_2, 0, 0]), 'link_2')
+    tree.frames['tip'] = Frame(engine.matrix(IDENTITY), engine.column([l_2, 0, 0]), 'link_2')
     tree.end_effectors = {'tip': 'tip'}
     return tree

@@ -67,18 +67,18 @@ def test_ros_reads_the_parameter_files(tmp_path):
     assert answer.stdout.splitlines() == [' '.join(files.effort_joints)] * 2, answer.stderr
 
 
-def test_controllers_are_told_of_the_same_robot_with_one_driver_per_joint(robot, files):
-    told = kd.load_robot(str(files.robot_file))
-    assert [(a.name, a.ratio, a.sign, a.share) for a in told.config.actuators] == [
+def test_controllers_load_the_same_robot_with_one_driver_per_joint(robot, files):
+    loaded = kd.load_robot(str(files.robot_file))
+    assert [(a.name, a.ratio, a.sign, a.share) for a in loaded.config.actuators] == [
         (name, 1, 1, 1) for name in files.effort_joints
     ]
     v = np.ones(robot.nv)
-    assert told.joint_names == robot.joint_names
+    assert loaded.joint_names == robot.joint_names
     np.testing.assert_allclose(
-        told.carrying(robot.payloads).mass_matrix(told.home), robot.mass_matrix(robot.home), atol=1e-12
+        loaded.carrying(robot.payloads).mass_matrix(loaded.home), robot.mass_matrix(robot.home), atol=1e-12
     )
-    np.testing.assert_array_equal(told.friction_torque(v), robot.friction_torque(v))
-    np.testing.assert_array_equal(told.effort_limits, robot.effort_limits)
+    np.testing.assert_array_equal(loaded.friction_torque(v), robot.friction_torque(v))
+    np.testing.assert_array_equal(loaded.effort_limits, robot.effort_limits)
 
 
 def nodes_of(files):
@@ -127,12 +127,12 @@ def test_a_robot_with_the_delay_of_gazebo_moves_without_a_fault(tmp_path, delay)
 
 
 def test_a_free_pendulum_starts_hanging_and_is_upright_at_home(tmp_path):
-    told = kd.load_robot(str(write_gazebo_files(kd.load_robot('pendubot'), tmp_path).robot_file))
+    loaded = kd.load_robot(str(write_gazebo_files(kd.load_robot('pendubot'), tmp_path).robot_file))
     robot = kd.load_robot('pendubot')
-    np.testing.assert_allclose(told.home, [0.0, np.pi])
+    np.testing.assert_allclose(loaded.home, [0.0, np.pi])
     hangs, upright = (robot.potential_energy(np.array([0.0, angle])) for angle in (np.pi, 0.0))
-    assert told.potential_energy(np.zeros(2)) == pytest.approx(hangs)
-    assert told.potential_energy(told.home) == pytest.approx(upright)
+    assert loaded.potential_energy(np.zeros(2)) == pytest.approx(hangs)
+    assert loaded.potential_energy(loaded.home) == pytest.approx(upright)
 
 
 @pytest.mark.parametrize('damping', [0.5, 20.0])

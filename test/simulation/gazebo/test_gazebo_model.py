@@ -11,7 +11,7 @@ from krang_dynamics.simulation.gazebo.gazebo_model import FAST
 from krang_dynamics.simulation.gazebo.gazebo_world import gazebo_world
 
 
-def test_driven_joints_take_effort_and_passive_ones_only_tell_their_state(robot):
+def test_driven_joints_take_effort_and_passive_ones_have_a_state_only(robot):
     document = urdf_of(robot)
     commands, states = interfaces(document, 'command_interface'), interfaces(document, 'state_interface')
     assert list(commands) == list(states) == simulated(robot)
