@@ -422,6 +422,32 @@ static PyObject *command(PyObject *self, PyObject *const *args, Py_ssize_t count
     (out)[0] = (u)[1] * (w)[2] - (u)[2] * (w)[1], (out)[1] = (u)[2] * (w)[0] - (u)[0] * (w)[2], \
     (out)[2] = (u)[0] * (w)[1] - (u)[1] * (w)[0]
 
+/* wrench_torque(rotation, translation, f, J, moving) */
+static PyObject *wrench_torque(PyObject *self, PyObject *const *args, Py_ssize_t count)
+{
+    double *p, *f, *moving, *out, force[3], moment[3], w[6];
+    if (!has_count(count, 5)) return NULL;
+    PyArrayObject *R = matrix(args[0], 3), *J = R ? matrix(args[3], 6) : NULL;
+    if (!J || !(p = numbers(args[1], 3)) || !(f = numbers(args[2], 6))) return NULL;
+    npy_intp n = PyArray_DIM(J, 1);
+    if (PyArray_DIM(R, 1) != 3) return PyErr_Format(PyExc_TypeError, "expected a rotation, got %R", args[0]);
+    if (!(moving = numbers(args[4], n))) return NULL;
+    for (int i = 0; i < 3; i++) {
+        force[i] = ENTRY(R, i, 0) * f[0] + ENTRY(R, i, 1) * f[1] + ENTRY(R, i, 2) * f[2];
+        moment[i] = ENTRY(R, i, 0) * f[3] + ENTRY(R, i, 1) * f[4] + ENTRY(R, i, 2) * f[5];
+    }
+    CROSS(p, force, w + 3);
+    for (int i = 0; i < 3; i++) w[i] = force[i], w[3 + i] += moment[i];
+    PyObject *result = new_vector(n, &out);
+    if (!result) return NULL;
+    for (npy_intp j = 0; j < n; j++) {
+        double sum = 0;
+        for (int i = 0; i < 6; i++) sum += w[i] * ENTRY(J, i, j);
+        out[j] = moving[j] * sum;
+    }
+    return result;
+}
+
 /* The axle of a wheel in the world, and its length along the ground; 0 and an error if it has no direction. */
 static int axle_in_world(PyObject *rotation, PyObject *axle, double *a, double *level)
 {
@@ -509,6 +535,7 @@ static PyMethodDef methods[] = {
     KERNEL(friction),
     KERNEL(add),
     KERNEL(command),
+    KERNEL(wrench_torque),
     KERNEL(contact_rows),
     KERNEL(contact_bias),
     {NULL, NULL, 0, NULL},

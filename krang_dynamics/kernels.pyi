@@ -80,3 +80,9 @@ def command(
     torque: Array, v: Array, rows: Indices, per_torque: Array, per_speed: Array, limit: Array
 ) -> Array:
     """Drivers' commands per_torque torque + per_speed v of these rows, within +-limit; 0 where not finite."""
+
+def wrench_torque(rotation: Array, translation: Array, f: Array, J: Array, moving: Array) -> Array:
+    """J^T f [N m] of a wrench f (6,) in the axes and at the origin of a frame with this pose in the world.
+
+    J (6, n) is about the world's origin; `moving` is 1 for joints that move the link to which f applies.
+    """

@@ -280,6 +280,17 @@ def wheel(seed):
     return np.linalg.qr(turn)[0], axle / np.linalg.norm(axle), 0.3, J, velocity, acceleration
 
 
+@pytest.mark.parametrize('n', COUNTS)
+@pytest.mark.parametrize('order', 'CF')
+def test_wrench_torque(n, order):
+    rotation = wheel(n)[0]
+    p, f, J, moving = usual(n, 3, 6, (6, n), n)
+    force = rotation @ f[:3]
+    expected = moving * (np.concatenate([force, rotation @ f[3:] + np.cross(p, force)]) @ J)
+    found = kernels.wrench_torque(np.array(rotation, order=order), p, f, np.array(J, order=order), moving)
+    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
+
+
 def contact(rotation, axle, radius):
     """The axes forwards, sideways and up, and the vector from the wheel's centre to its lowest point."""
     a, up = rotation @ axle, np.array([0.0, 0.0, 1.0])
@@ -338,6 +349,7 @@ CALLS = {
     'solved': (np.eye(3), VECTOR),
     'friction': (VECTOR, np.ones((6, 3)), True),
     'command': (VECTOR, VECTOR, np.arange(3), VECTOR, VECTOR, VECTOR),
+    'wrench_torque': (np.eye(3), VECTOR, np.zeros(6), np.zeros((6, 5)), np.zeros(5)),
     'contact_rows': (np.eye(3), np.array([0.0, 1.0, 0.0]), 0.3, np.zeros((6, 2))),
     'contact_bias': (np.eye(3), np.array([0.0, 1.0, 0.0]), 0.3, np.zeros(6), np.zeros(6)),
 }

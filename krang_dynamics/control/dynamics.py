@@ -6,6 +6,7 @@ import numpy as np
 import pinocchio as pin
 
 from ..arrays import Array, Indices
+from ..kernels import wrench_torque
 from ..robot.model import Robot
 
 ALIGNED = pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
@@ -113,9 +114,8 @@ class Dynamics:
     def wrench_torque(self, frame: str, f: Array, frame_id: str) -> Array:
         """J^T f [N m] of a wrench of `frame` in the axes and at the origin of frame_id, [krang] eq. 16."""
         placement = pin.updateFramePlacement(self._model, self._data, self._frames[frame_id])
-        about_origin: Array = placement.act(pin.Force(f)).vector  # of the world, like the columns of data.J
-        torque = about_origin.dot(self._J)
-        torque *= self._supports[frame]
+        moving = self._supports[frame]
+        torque = wrench_torque(placement.rotation, placement.translation, f, self._J, moving)
         return self._map.force(torque)
 
     def pose(self, frame: str) -> tuple[Array, Array]:

@@ -269,13 +269,14 @@ class _Task:
             scale[k + 3 : k + 6, k + 3 : k + 6] = hand.root_stiffness[3:] * to_world.T
             ratios[k : k + 6] = hand.damping_ratio
         fixed = np.array([*ROOT_STIFFNESS] * len(hands))[:, None]
-        (self.frequencies, frequencies), (modes, fixed_modes) = _modes(
-            np.array([scale.dot(B).dot(scale.T), fixed * B * fixed.T])
-        )
+        scaled = np.array([scale.dot(B).dot(scale.T), fixed * B * fixed.T])
+        # With the default stiffness both are the same.
+        values, vectors = _modes(scaled[:1] if np.array_equal(*scaled) else scaled)
+        self.frequencies, frequencies, modes, fixed_modes = values[0], values[-1], vectors[0], vectors[-1]
         self._J = modes.T.dot(scale.dot(J))
         smallest = TINY * self.frequencies[-1]
         self._damping = 2 * ratios.dot(modes**2) / np.maximum(self.frequencies, smallest)
-        fixed_modes *= fixed
+        fixed_modes = fixed_modes * fixed
         self._J_fixed, self._response = fixed_modes.T.dot(J), response.dot(fixed_modes)
         lowest = SINGULAR * frequencies[-1]
         self._inverse = (np.minimum(frequencies / lowest, 1.0) / np.maximum(frequencies, lowest)) ** 2
