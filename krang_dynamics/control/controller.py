@@ -138,6 +138,7 @@ class TorqueController:
         self._state_time: float | None = None  # of the state that the terms used last
         self._is_blind = True  # whether the present step has no valid state
         self._warning = ''
+        self._total = np.zeros(robot.nv)  # of the terms, overwritten by the next step
         self._zero = zero = np.zeros(robot.nv)
         self._reference_point = ReferencePoint(zero, zero, zero, zero)
         self._term_inputs = TermInputs(0.0, 0.0, zero, zero, self._reference_point, zero, zero, self.dynamics)
@@ -429,7 +430,8 @@ class TorqueController:
         if not self.safety.is_driving:
             return None
         state = self._update_term_inputs(inputs, fresh)
-        total = np.zeros(self.robot.nv)
+        total = self._total
+        total.fill(0.0)
         for term in self.terms:
             try:
                 terms[term.name] = torque = term.torque(state)

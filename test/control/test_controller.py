@@ -683,6 +683,35 @@ def test_a_step_keeps_no_memory():
     assert np.ptp(kept[100:]) <= 2000  # bytes
 
 
+# Otbot uses 2.9 kB, see docs/performance.md.
+@pytest.mark.parametrize('name', ['krang', 'pendubot', 'planar_2r', 'anthropomorphic'])
+def test_a_step_uses_2_kilobytes_at_most(name):
+    robot = robot_named(name)
+    hands = {f'wrench_{hand}_convention': 'applied_by_robot' for hand in robot.config.end_effectors}
+    terms = ('gravity', 'friction', 'computed_torque', 'observer', *(['wrench'] if hands else []))
+    controller = kd.TorqueController(
+        robot, kd.Settings(terms=terms, wheels_locked=True, ramp_time=0.0, **hands)
+    )
+    inputs, zero, effort = [], np.zeros(robot.nv), robot.gravity_torque(robot.home)
+    for k in range(700):
+        now = 1000.0 + 1e-3 * k
+        state = kd.JointSamples(robot.joint_names, robot.home, zero, effort, now, now)
+        wrenches = [WrenchSample(hand, hand, np.ones(6), now) for hand in robot.config.end_effectors]
+        inputs.append(kd.Inputs(now, now, [state], wrenches=wrenches, enable=True))
+    used = []
+    tracemalloc.start()
+    try:
+        for each in inputs:
+            before = tracemalloc.get_traced_memory()[0]
+            tracemalloc.reset_peak()
+            outputs = controller.step(each)
+            used.append(tracemalloc.get_traced_memory()[1] - before)
+    finally:
+        tracemalloc.stop()
+    assert outputs.mode is Mode.ACTIVE
+    assert max(used[600:]) <= 2048  # bytes, after the window of the measured rate is full
+
+
 @pytest.mark.parametrize('count', [2000, pytest.param(1_000_000, marks=pytest.mark.long)])
 def test_steps_cause_no_garbage_collection(count):
     collections = []
