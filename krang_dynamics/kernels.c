@@ -13,6 +13,7 @@
 
 #define PI 3.14159265358979323846
 #define CONTROL_POINTS 6 /* of a quintic */
+#define MOST_INPUTS 3   /* of a generated function: q, v, a */
 
 /* The numbers of a C-contiguous float64 array of this size (-1: any); NULL and a TypeError otherwise. */
 static double *numbers(PyObject *x, npy_intp size)
@@ -100,6 +101,26 @@ static PyObject *are_vectors(PyObject *self, PyObject *const *args, Py_ssize_t c
             Py_RETURN_FALSE;
     }
     Py_RETURN_TRUE;
+}
+
+/* evaluated(address, n, *inputs) */
+static PyObject *evaluated(PyObject *self, PyObject *const *args, Py_ssize_t count)
+{
+    const double *inputs[MOST_INPUTS];
+    double *out;
+    if (count < 2 || count > 2 + MOST_INPUTS) return PyErr_Format(PyExc_TypeError, "wrong number of arguments");
+    void *address = PyLong_AsVoidPtr(args[0]);
+    PyObject *are_valid = address ? are_vectors(self, args + 1, count - 1) : NULL;
+    if (!are_valid) {
+        if (!PyErr_Occurred()) PyErr_SetString(PyExc_ValueError, "the address is 0");
+        return NULL;
+    }
+    Py_DECREF(are_valid);
+    if (are_valid != Py_True) Py_RETURN_NONE;
+    for (Py_ssize_t i = 2; i < count; i++) inputs[i - 2] = PyArray_DATA((PyArrayObject *)args[i]);
+    PyObject *result = new_vector(PyLong_AsSsize_t(args[1]), &out);
+    if (result) ((void (*)(const double *const *, double *))address)(inputs, out);
+    return result;
 }
 
 /* joint_state(position, velocity, rows) */
@@ -523,6 +544,7 @@ static PyObject *contact_bias(PyObject *self, PyObject *const *args, Py_ssize_t 
 static PyMethodDef methods[] = {
     {"is_finite", is_finite, METH_O, NULL},
     KERNEL(are_vectors),
+    KERNEL(evaluated),
     KERNEL(joint_state),
     KERNEL(drift),
     KERNEL(is_within),

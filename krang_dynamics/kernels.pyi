@@ -11,6 +11,12 @@ def is_finite(x: Array) -> bool:
 def are_vectors(n: int, /, *values: object) -> bool:
     """Whether each value is a contiguous float64 array of n finite numbers."""
 
+def evaluated(address: int, n: int, /, *inputs: Array) -> Array | None:
+    """The n numbers that a generated function `void f(const double *const *inputs, double *out)` writes.
+
+    None if an input is not a vector as in are_vectors(). The address must be that of such a function.
+    """
+
 def joint_state(position: Array, velocity: Array, rows: Indices | None) -> Array | None:
     """(q, v), 2 n numbers, from these rows of a message, None: all of them; None if one is not finite."""
 

@@ -1,5 +1,6 @@
 """Every compiled kernel against the same formula in numpy: any numbers, any count of joints."""
 
+import ctypes
 import re
 from pathlib import Path
 
@@ -72,6 +73,27 @@ def test_are_vectors_refuses_everything_else(value):
 def test_are_vectors_needs_a_count(count):
     with pytest.raises((TypeError, OverflowError)):
         kernels.are_vectors(*count)
+
+
+FUNCTION = ctypes.CFUNCTYPE(
+    None, ctypes.POINTER(ctypes.POINTER(ctypes.c_double)), ctypes.POINTER(ctypes.c_double)
+)
+
+
+def test_evaluated():
+    @FUNCTION
+    def difference(inputs, out):
+        for i in range(3):
+            out[i] = inputs[0][i] - inputs[1][i]
+
+    address = ctypes.cast(difference, ctypes.c_void_p).value
+    x, y = np.array([3.0, 2.0, 1.0]), np.array([1.0, 1.0, 2.0])
+    np.testing.assert_array_equal(kernels.evaluated(address, 3, x, y), x - y)
+    for wrong in (x[:2], x.tolist(), x * np.nan, np.ones(3, int)):
+        assert kernels.evaluated(address, 3, x, wrong) is None
+    for arguments in ((), (address,), (address, 3, x, x, x, x), (address, -1, x), (0, 3, x), ('x', 3, x)):
+        with pytest.raises((TypeError, ValueError)):
+            kernels.evaluated(*arguments)
 
 
 def test_joint_state():

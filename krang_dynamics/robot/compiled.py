@@ -6,12 +6,11 @@ import subprocess
 import tempfile
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy import ndarray
 
-from ..arrays import FLOAT64, Array
+from ..arrays import Array
 from ..derivation.code_generation import c_source
 from ..derivation.engine import CasadiEngine, Engine
 from ..derivation.equations import derive
@@ -19,23 +18,14 @@ from ..derivation.frames import FrameTree, Wheel
 from ..derivation.from_urdf import read_urdf
 from ..derivation.numeric import Drive, Numeric, evaluate
 from ..errors import KrangError
+from ..kernels import evaluated
 from .payload import Payload
 
 if TYPE_CHECKING:
     from .model import Robot
 
-# checked_name(inputs) writes to torque; it returns 0, or 1 if an input is not finite. The inputs are one
-# array, and the result has a fixed place, because every argument costs time.
-ENTRY = """
-int checked_{name}(const double *x)
-{{
-  int wrong = 0;
-  for (int i = 0; i < {count}; i++) wrong |= !isfinite(x[i]);
-  if (wrong) return 1;
-  {name}({inputs}, torque);
-  return 0;
-}}
-"""
+# For kernels.evaluated(), which checks the inputs in less time than ctypes needs for a call.
+ENTRY = 'void entry_{name}(const double *const *x, double *torque) {{ {name}({inputs}, torque); }}'
 
 
 class CompiledDynamics:
@@ -46,35 +36,23 @@ class CompiledDynamics:
 
     def __init__(self, robot: 'Robot') -> None:
         self._robot = robot
-        self._shape = (robot.nv,)
         tree = numeric_frames(robot, CasadiEngine())
         functions = evaluate(derive(tree), drive_of(robot)).functions
         chosen = {name: functions[name] for name in ('inverse_dynamics', 'gravity')}
-        library = _compile(_source(Numeric(robot.joint_names, chosen), robot.name))
-        self._inverse_dynamics, self._gravity = library.checked_inverse_dynamics, library.checked_gravity
-        self._torque = np.ctypeslib.as_array((ctypes.c_double * robot.nv).in_dll(library, 'torque'))
+        self._library = _compile(_source(Numeric(robot.joint_names, chosen), robot.name))
+        self._inverse_dynamics = _address(self._library.entry_inverse_dynamics)
+        self._gravity = _address(self._library.entry_gravity)
 
     def inverse_dynamics(self, q: Array, v: Array, a: Array) -> Array:
         """A a + C v + Q [N m], as Robot.inverse_dynamics()."""
-        if (
-            type(q) is type(v) is type(a) is ndarray
-            and q.dtype is v.dtype is a.dtype is FLOAT64
-            and q.shape == v.shape == a.shape == self._shape
-            and not self._inverse_dynamics(q.tobytes() + v.tobytes() + a.tobytes())
-        ):
-            return self._torque.copy()
-        return self._robot.inverse_dynamics(q, v, a)  # converts lists, and names what is wrong
+        torque = evaluated(self._inverse_dynamics, self._robot.nv, q, v, a)
+        # Robot converts lists, and names what is wrong.
+        return self._robot.inverse_dynamics(q, v, a) if torque is None else torque
 
     def gravity_torque(self, q: Array) -> Array:
         """Q [N m], as Robot.gravity_torque()."""
-        if (
-            type(q) is ndarray
-            and q.dtype is FLOAT64
-            and q.shape == self._shape
-            and not self._gravity(q.tobytes())
-        ):
-            return self._torque.copy()
-        return self._robot.gravity_torque(q)
+        torque = evaluated(self._gravity, self._robot.nv, q)
+        return self._robot.gravity_torque(q) if torque is None else torque
 
 
 def numeric_frames(robot: 'Robot', engine: Engine) -> FrameTree:
@@ -110,15 +88,20 @@ def _parameters(payload: Payload) -> list[float]:
 
 
 def _source(numeric: Numeric, robot: str) -> str:
-    n = len(numeric.joint_names)
-    parts = [c_source(numeric, robot), f'double torque[{n}];']
+    parts = [c_source(numeric, robot)]
     for name, function in numeric.functions.items():
-        inputs = ', '.join(f'x + {n * i}' for i in range(function.n_in()))
-        parts.append(ENTRY.format(name=name, inputs=inputs, count=n * function.n_in()))
-    return '\n'.join(parts)
+        inputs = ', '.join(f'x[{i}]' for i in range(function.n_in()))
+        parts.append(ENTRY.format(name=name, inputs=inputs))
+    return '\n'.join(parts) + '\n'
 
 
-def _compile(source: str) -> ctypes.PyDLL:
+def _address(function: Any) -> int:
+    address = ctypes.cast(function, ctypes.c_void_p).value
+    assert address is not None
+    return address
+
+
+def _compile(source: str) -> ctypes.CDLL:
     if shutil.which('cc') is None:
         raise KrangError('compiled() needs a C compiler, cc; install one, for example build-essential')
     with tempfile.TemporaryDirectory() as folder:
@@ -129,4 +112,4 @@ def _compile(source: str) -> ctypes.PyDLL:
         result = subprocess.run(['cc', *options, str(code), '-lm'], capture_output=True, text=True)
         if result.returncode:
             raise KrangError(f'the C compiler failed: {result.stderr.strip()[:200]}')
-        return ctypes.PyDLL(str(library))  # keeps the GIL: a call takes about a microsecond
+        return ctypes.CDLL(str(library))
