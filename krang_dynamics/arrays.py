@@ -45,11 +45,6 @@ def any_true(mask: Mask) -> bool:
     return 1 in mask.tobytes()
 
 
-def all_true(mask: Mask) -> bool:
-    """mask.all(), likewise."""
-    return 0 not in mask.tobytes()
-
-
 def norm(x: Array) -> float:
     """Euclidean norm; NaN or infinite if a number is not finite."""
     return sqrt(x.dot(x))

@@ -278,6 +278,7 @@ static PyObject *limited(PyObject *self, PyObject *const *args, Py_ssize_t count
         double wanted = isfinite(torque[i]) ? torque[i] : last[i], step = rate[i] * dt, x = wanted;
         if (!(x >= last[i] - step)) x = last[i] - step;
         if (!(x <= last[i] + step)) x = last[i] + step;
+        if (!isfinite(x)) x = last[i]; /* rate or dt is not a number */
         if (!(x >= -bound[i])) x = -bound[i];
         if (!(x <= bound[i])) x = bound[i];
         is_limited |= !(x == wanted);

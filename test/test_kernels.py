@@ -203,6 +203,8 @@ def test_limited_is_within_the_bound_even_where_something_is_not_a_number(place)
     values[place] = values[place] * np.nan
     command, _ = kernels.limited(*values.values(), np.array([0.5, 2.0]))
     assert (np.abs(command) <= [0.5, 2.0]).all()
+    if place != 'last':
+        assert command.tolist() == [0.5, 1.0]  # it stays where it is
 
 
 @pytest.mark.parametrize('n', COUNTS)

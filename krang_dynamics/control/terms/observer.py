@@ -62,9 +62,9 @@ class Observer(Term):
         self.reaction = reaction
         self._robot = robot
         # The observer does not know the torque of joints that others command.
-        self._counted = np.isin(robot.joint_names, robot.joint_names if commanded is None else commanded)
-        self._counts_all = bool(self._counted.all())
-        self._uncounted = consecutive(np.flatnonzero(~self._counted))
+        counted = np.isin(robot.joint_names, robot.joint_names if commanded is None else commanded)
+        self._counts_all = bool(counted.all())
+        self._uncounted = consecutive(np.flatnonzero(~counted))
         self.external = np.zeros(robot.nv)
         self._zero = np.zeros(robot.nv)
         self._zero.flags.writeable = False  # returned at every step
