@@ -323,9 +323,12 @@ static PyObject *solved(PyObject *self, PyObject *const *args, Py_ssize_t count)
 {
     double *x;
     if (!has_count(count, 2)) return NULL;
-    npy_intp n = size_of(args[1]);
-    PyArrayObject *given = matrix(args[0], n);
-    if (!given || !numbers(args[1], n)) return NULL;
+    PyArrayObject *given, *right = (PyArrayObject *)args[1];
+    if (!PyArray_Check(args[1]) || PyArray_TYPE(right) != NPY_DOUBLE || !PyArray_ISBEHAVED_RO(right) ||
+        PyArray_NDIM(right) < 1 || PyArray_NDIM(right) > 2)
+        return PyErr_Format(PyExc_TypeError, "expected a float64 vector or matrix, got %R", args[1]);
+    npy_intp n = PyArray_DIM(right, 0), m = PyArray_NDIM(right) == 2 ? PyArray_DIM(right, 1) : 1;
+    if (!(given = matrix(args[0], n))) return NULL;
     if (PyArray_DIM(given, 1) != n) return PyErr_Format(PyExc_TypeError, "expected a square matrix");
     PyObject *result = PyArray_NewCopy((PyArrayObject *)args[1], NPY_CORDER);
     PyObject *factors = PyArray_NewCopy(given, NPY_CORDER);
@@ -345,18 +348,21 @@ static PyObject *solved(PyObject *self, PyObject *const *args, Py_ssize_t count)
             A[k * n + j] = A[pivot * n + j];
             A[pivot * n + j] = swapped;
         }
-        double swapped = x[k];
-        x[k] = x[pivot];
-        x[pivot] = swapped;
+        for (npy_intp j = 0; j < m && pivot != k; j++) {
+            double swapped = x[k * m + j];
+            x[k * m + j] = x[pivot * m + j];
+            x[pivot * m + j] = swapped;
+        }
         for (npy_intp i = k + 1; i < n; i++) {
             double factor = A[i * n + k] / A[k * n + k];
             for (npy_intp j = k + 1; j < n; j++) A[i * n + j] -= factor * A[k * n + j];
-            x[i] -= factor * x[k];
+            for (npy_intp j = 0; j < m; j++) x[i * m + j] -= factor * x[k * m + j];
         }
     }
     for (npy_intp k = n - 1; k >= 0; k--) {
-        for (npy_intp j = k + 1; j < n; j++) x[k] -= A[k * n + j] * x[j];
-        x[k] /= A[k * n + k];
+        for (npy_intp i = k + 1; i < n; i++)
+            for (npy_intp j = 0; j < m; j++) x[k * m + j] -= A[k * n + i] * x[i * m + j];
+        for (npy_intp j = 0; j < m; j++) x[k * m + j] /= A[k * n + k];
     }
     Py_DECREF(factors);
     return result;

@@ -57,7 +57,7 @@ def observed(
     """
 
 def solved(A: Array, b: Array) -> Array:
-    """x of A x = b; ZeroDivisionError if A is singular."""
+    """x of A x = b, b (n,) or (n, m), in any memory order; ZeroDivisionError if A is singular."""
 
 def contact_rows(rotation: Array, axle: Array, radius: float, J: Array) -> Array:
     """Rows (3, n) of the velocity of a wheel's contact point: forwards, sideways and up.

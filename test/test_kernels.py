@@ -230,6 +230,13 @@ def test_solved(n):
     np.testing.assert_array_equal(b, before[1])
 
 
+@pytest.mark.parametrize('n', COUNTS)
+@pytest.mark.parametrize('order', 'CF')
+def test_solved_with_several_right_sides(n, order):
+    A, b = (np.array(x, order=order) for x in usual(n, (n, n), (n, 5)))
+    np.testing.assert_allclose(kernels.solved(A, b), np.linalg.solve(A, b), rtol=1e-8, atol=1e-10)
+
+
 def test_solved_exchanges_rows_where_the_diagonal_is_zero():
     assert kernels.solved(np.array([[0.0, 2.0], [1.0, 0.0]]), np.array([4.0, 3.0])).tolist() == [3.0, 2.0]
 
@@ -392,7 +399,7 @@ def test_a_wrong_argument_is_an_error_and_never_a_wrong_address(name):
         wrong = [None, 'x', SMALL, np.zeros(4)]
         if isinstance(argument, np.ndarray):
             wrong += [0.0, argument.astype(np.float32)]
-            is_vector = argument.ndim == 1 and name != 'friction'  # which takes any order
+            is_vector = argument.ndim == 1 and name not in ('friction', 'solved')  # which take any order
             wrong += [np.stack([argument, argument], axis=-1)[..., 0]] if is_vector else []
         for value in wrong:
             with pytest.raises(TypeError):
