@@ -70,7 +70,7 @@ class WrenchComparison:
         for k, (t, q, v) in enumerate(zip(motion.t, motion.q, motion.v, strict=True)):
             dynamics.update(q, v)
             state.time, state.dt = float(t), float(t - motion.t[k - 1]) if k else 0.0
-            state.q, state.v, state.friction = q, v, robot.friction.torque(v)
+            state.q, state.v, state.friction = q, v, robot.friction.torque(v, dynamics.gravity)
             state.applied = motion.effort[k - 1] if k else zero
             for frame, topic in self._topics.items():
                 term.take(WrenchSample(frame, topic.frame_id, wrenches[frame][k], float(t)), float(t))
