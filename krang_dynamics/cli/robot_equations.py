@@ -59,7 +59,9 @@ def _pairs(robot: Robot, numeric: Numeric, q: Array, v: Array, a: Array) -> dict
         'inverse dynamics': (numeric('inverse_dynamics', q, v, a), robot.inverse_dynamics(q, v, a)),
     }
     friction = robot.config.friction
-    if not (friction.width or friction.stribeck or friction.offset):  # [krang] eq. 17 has none of them
+    if not (
+        friction.width or friction.stribeck or friction.load or friction.offset
+    ):  # [krang] eq. 17 has none of them
         pairs['friction'] = (numeric('friction', v), robot.friction_torque(v))
     for frame in robot.config.end_effectors:
         pairs[f'J {frame}'] = (numeric(jacobian_of(frame), q), robot.jacobian(q, frame))

@@ -465,7 +465,7 @@ class TorqueController:
         self._state_time = newest
         state.time, state.q, state.v, state.applied = inputs.time, buffer.q, buffer.v, self._applied
         if self._needs_friction:
-            state.friction = self.robot.friction.torque(buffer.v)
+            state.friction = self.robot.friction.torque(buffer.v, state.dynamics.gravity)
         return state
 
     def _external(self) -> tuple[Array | None, str]:

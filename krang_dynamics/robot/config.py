@@ -61,7 +61,7 @@ class JointConfig:
 
 @dataclass(frozen=True)
 class FrictionConfig:
-    """Gamma_f = F_v v + (F_c + F_s exp(-(v / v_s)^2)) sign(v) + F_0 by joint, [krang] eq. 17 and more.
+    """Gamma_f = F_v v + (F_c + F_s exp(-(v / v_s)^2) + F_l |Q|) sign(v) + F_0, [krang] eq. 17 and more.
 
     A joint that is not named has none. The smooth sign is tanh(v / width). Coulomb coefficients are valid
     only with the sign function that they were fitted with.
@@ -74,12 +74,13 @@ class FrictionConfig:
     width: dict[str, float] = field(default_factory=dict)  # of the smooth sign [rad/s]; default 1
     stribeck: dict[str, float] = field(default_factory=dict)  # F_s, additional near rest [N m]
     stribeck_speed: dict[str, float] = field(default_factory=dict)  # v_s [rad/s]; default 0.1
+    load: dict[str, float] = field(default_factory=dict)  # F_l, share of the gravity torque Q(q) [1]
     # F_0, a constant torque [N m]: offset of the effort, or friction that depends on the direction, which is
     # F_c + F_0 forward and F_c - F_0 backward.
     offset: dict[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        for name in ('viscous', 'coulomb', 'stribeck'):
+        for name in ('viscous', 'coulomb', 'stribeck', 'load'):
             for joint, value in getattr(self, name).items():
                 if value < 0:
                     raise ConfigError(f'{name}.{joint} is {value}; it must be 0 or more')
@@ -87,8 +88,9 @@ class FrictionConfig:
             for joint, value in getattr(self, name).items():
                 if value <= 0:
                     raise ConfigError(f'{name}.{joint} is {value} rad/s; it must be positive')
-        if self.stribeck and self.sign != 'smooth':
-            raise ConfigError('stribeck needs sign: smooth, because a step at rest cannot be integrated')
+        for name in ('stribeck', 'load'):
+            if getattr(self, name) and self.sign != 'smooth':
+                raise ConfigError(f'{name} needs sign: smooth, because a step at rest cannot be integrated')
         if not self.coulomb:
             return
         if self.sign is None or self.fitted_with is None:

@@ -91,16 +91,20 @@ class Robot:
         Q = pin.computeGeneralizedGravity(self.model, self.data, self._q(q))
         return Q if self._is_in_order else self.joint_map.force(Q)
 
-    def friction_torque(self, v: Array) -> Array:
-        """Gamma_f(v) [N m], on the side of A a + C v + Q; [krang] eq. 17."""
-        return self.friction.torque(self._vector('v', v))
+    def friction_torque(self, v: Array, q: Array | None = None) -> Array:
+        """Gamma_f [N m], on the side of A a + C v + Q; [krang] eq. 17. Without q, of joints without load."""
+        return self.friction.torque(self._vector('v', v), None if q is None else self.friction_load(q))
+
+    def friction_load(self, q: Array) -> Array | None:
+        """Q(q) [N m] if friction grows with it."""
+        return self.gravity_torque(q) if self.friction.has_load else None
 
     def inverse_dynamics(self, q: Array, v: Array, a: Array, friction: bool = False) -> Array:
         """A a + C v + Q (+ Gamma_f) [N m], the generalised force of every joint; [krang] eq. 3."""
         tau = pin.rnea(self.model, self.data, *self._checked(q, v, a))
         if not self._is_in_order:
             tau = self.joint_map.force(tau)
-        return tau + self.friction_torque(v) if friction else tau
+        return tau + self.friction_torque(v, q) if friction else tau
 
     def forward_dynamics(self, q: Array, v: Array, u: Array, friction: bool = False) -> Array:
         """Acceleration under motor torques u [N m], with constraints; [otbot] section 7."""
@@ -162,7 +166,12 @@ class Robot:
         a, multipliers = self._solve_motion(q, v, self.motors.torque(command, v)[self._driven], True)
         slope_q, slope_v, _ = pin.computeRNEADerivatives(self.model, self.data, *self._checked(q, v, a))
         force_q, force_v = self.joint_map.matrix(slope_q), self.joint_map.matrix(slope_v)
-        force_v = force_v + np.diag(self.friction.slope(v) + self.motors.drag)
+        load = self.friction_load(q)
+        force_v = force_v + np.diag(self.friction.slope(v, load) + self.motors.drag)
+        if load is not None:
+            stiffness = pin.computeGeneralizedGravityDerivatives(self.model, self.data, self._q(q))
+            slope = self.friction.load_slope(v, load)[:, None]
+            force_q = force_q + slope * self.joint_map.matrix(stiffness)
         bias_q = bias_v = np.zeros((0, self.nv))
         if self._rolling is not None:
             force_q = force_q + _slope(lambda x: self.constraint_jacobian(x).T @ multipliers, q)

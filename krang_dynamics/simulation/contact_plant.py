@@ -50,7 +50,7 @@ class ContactPlant(Plant):
         engine.model.opt.timestep = h
         self._mujoco.mj_step1(engine.model, data)
         # Viscous friction is MuJoCo's damping, which is implicit in v: light wheels need that.
-        coulomb = self._drag(self._v) - self._friction.viscous * self._v
+        coulomb = self._drag(self._q, self._v) - self._friction.viscous * self._v
         data.qfrc_applied[:] = 0
         data.qfrc_applied[engine.v] = (force - coulomb)[self._own]
         engine.add_pushes(self._pushes)

@@ -46,7 +46,7 @@ class MujocoPlant(Plant):
         joint_map = self.robot.joint_map
         data.qpos[self._all_q], data.qvel[self._all_v] = joint_map.position(q), joint_map.velocity(v)
         data.qfrc_applied[:] = 0  # also of mimic joints
-        data.qfrc_applied[engine.v] = force - self._drag(v)
+        data.qfrc_applied[engine.v] = force - self._drag(q, v)
         mujoco.mj_fwdPosition(model, data)
         engine.add_pushes(self._pushes)
         mujoco.mj_forwardSkip(model, data, mujoco.mjtStage.mjSTAGE_POS, True)

@@ -52,7 +52,7 @@ class PinocchioPlant(Plant):
         self._v = self._rolling_part(self._v)
 
     def _acceleration(self, q: Array, v: Array, force: Array) -> Array:
-        force = force - self._drag(v)
+        force = force - self._drag(q, v)
         if self._end_stops is not None:
             force += self._stop_torque(q, v, *self._end_stops)
         if self._pushes:

@@ -80,10 +80,12 @@ class Plant(ABC):
                 'with lower gains or torques, or at a higher rate: krang sim ROBOT --ros-args -p rate:=5000.0'
             )
 
-    def _drag(self, v: Array) -> Array:
+    def _drag(self, q: Array, v: Array) -> Array:
         """The part of friction that is a smooth function of v [N m]: all of it unless the sign is exact."""
         friction = self._friction
-        return friction.viscous * v + friction.offset if self._is_dry else friction.torque(v)
+        if self._is_dry:
+            return friction.viscous * v + friction.offset
+        return friction.torque(v, self.robot.friction_load(q))
 
     def _implicit_step(self, a: Array, h: float) -> None:
         """q and v after h [s] by Euler's method, implicit in smooth friction, from the acceleration."""
@@ -94,7 +96,8 @@ class Plant(ABC):
         """The acceleration if smooth friction acts at the speed after h [s]: (A + h dGamma_f/dv) a' = A a."""
         K, n = self.robot.saddle_matrix(self._q), self.robot.nv
         right = K[:, :n] @ a
-        K[:n, :n] += h * np.diag(self._friction.slope(self._v))
+        load = self.robot.friction_load(self._q)
+        K[:n, :n] += h * np.diag(self._friction.slope(self._v, load))
         return np.asarray(np.linalg.solve(K, right)[:n])
 
     @abstractmethod
@@ -104,7 +107,7 @@ class Plant(ABC):
 
 def _decay(robot: Robot, friction: Friction) -> float:
     """The fastest decay of a speed by smooth friction at home [1/s]."""
-    F = np.sqrt(friction.slope(np.zeros(robot.nv)))
+    F = np.sqrt(friction.slope(np.zeros(robot.nv), robot.friction_load(robot.home)))
     return float(np.linalg.eigvalsh(F[:, None] * np.linalg.inv(robot.mass_matrix(robot.home)) * F)[-1])
 
 

@@ -92,7 +92,7 @@ def figures_of(robot: Robot, result: Validation) -> dict[str, dict[str, Any]]:
     columns = [names.index(name) for name in result.joints]
     hands = list(robot.config.end_effectors) if not robot.config.rolling else []
     per_kg = np.array([_unit_load(robot, hand, series) for hand in hands])
-    modelled = robot.friction.torque(series.v)
+    modelled = robot.friction.torque(series.v, series.predicted['gravity'])
     regressors = [_regressors(series.v[:, j]) for j in columns]
     load = _load(residual, per_kg, columns, regressors) if hands else np.zeros(0)
     rows: dict[str, dict[str, Any]] = {}

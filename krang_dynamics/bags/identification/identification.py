@@ -26,7 +26,7 @@ from .least_squares import (
     TriangularFactor,
     base_parameters,
     fit_base,
-    without_nuisance,
+    stacked,
 )
 from .model_choice import choose_model, chosen_factors, suitable_cutoff, survey_all
 from .model_files import with_friction_and_motors, with_inertias
@@ -39,6 +39,7 @@ WORSE = 1.1  # ratio of errors from which a model is worse on held-out data,
 NOTICEABLE = 0.02  # if the error grows by this share of the torque
 HEAVIER = 3.0  # factor between described and identified mass from which the recording is doubtful
 EXPLAINED = 0.3  # least share of a joint's effort that model, motion or pose must explain
+SIGNIFICANT = 2.0  # delay of the effort up to which it counts as zero [standard deviations]
 FITS = 0.5  # least r2 of an identified model on held-out data
 KNOWN = 0.1  # relative deviation up to which a base parameter counts as well determined
 
@@ -157,12 +158,6 @@ class Identification:
         for joint, kinds in self.kinds.items():
             for kind, (before, after, deviation) in kinds.items():
                 rows.append([joint, kind, number(before), number(after), number(deviation, 2)])
-        notes += [
-            f'! {joint}: friction grows by {kinds["load"][1]:.2g} N m per N m of load; '
-            'the robot file has its value at the mean load'
-            for joint, kinds in self.kinds.items()
-            if 'load' in kinds
-        ]
         lines = [
             'Recording',
             *(f'  {line}' for line in [*self.check, *notes]),
@@ -398,7 +393,7 @@ def fit(
     weighted = next(results)
     for other in results:
         weighted.add(other)
-    solution = solve(regressor, weighted, locked, total_mass)
+    solution = solve(regressor, weighted, delay, locked, total_mass)
     return Identification(
         names=regressor.names,
         prior=regressor.prior,
@@ -408,10 +403,10 @@ def fit(
         base_fit=solution.base_fit,
         noise=dict(zip(names, solution.noises.tolist(), strict=True)),
         gains=gains,
-        robot=_as_robot(regressor, solution, gains.values, factors),
+        robot=_as_robot(regressor, solution, gains.values),
         kinds=_kinds(regressor, solution.theta, solution.deviation),
         bodies=len(regressor.bodies),
-        delay=(delay + solution.delay[0], solution.delay[1]),
+        delay=solution.delay,
         count=weighted.factors[0].count,
         light=dict(zip(names, weighted.light.astype(int).tolist(), strict=True)),
     )
@@ -445,7 +440,7 @@ def _gains(
 
 @dataclass(frozen=True)
 class Solution:
-    """theta and base parameters with deviations, noise of each row, and the correction of the delay [s]."""
+    """theta and base parameters with deviations, noise of each row, and the delay of the effort [s]."""
 
     theta: Array
     deviation: Array
@@ -457,50 +452,59 @@ class Solution:
 
 
 def solve(
-    regressor: Regressor, equations: WeightedEquations, locked: Mapping[str, float], total_mass: float | None
+    regressor: Regressor,
+    equations: WeightedEquations,
+    delay: float,
+    locked: Mapping[str, float],
+    total_mass: float | None,
 ) -> Solution:
-    """Parameters for the best delay; residuals that are correlated in time make deviations larger."""
+    """Parameters for the best widths and the best correction of `delay` [s].
+
+    Residuals that are correlated in time make deviations larger.
+    """
     count, driven = len(regressor.names), regressor.measured[regressor.rows]
     active, last = regressor.active, np.array([1.0])
     factors = [f.columns(own, count, last) for f, own in zip(equations.factors, active, strict=True)]
     noises = noise_levels(regressor, factors, driven)[1]
 
-    def of_all_joints(scales: Array) -> tuple[TriangularFactor, Array, list[Array]]:
-        """One factor for the best widths of friction and the best delay, and the rows of both."""
+    def with_delay(scales: Array) -> tuple[Array, Array, list[Array]]:
+        """R and z of all joints for the best widths, the delay in the first column; rows of the widths."""
         pairs = [
             f.columns(np.append(own + 2, (1, 0)), count + 2, last).without_first(scale)
             for f, own, scale in zip(equations.factors, active, scales, strict=True)
         ]
-        joint, delay = without_nuisance([f for f, _ in pairs], scales)
-        return joint, delay, [row for _, row in pairs]
+        return *stacked([f for f, _ in pairs], scales), [row for _, row in pairs]
 
-    joint, row, width_rows = of_all_joints(noises * np.sqrt(equations.correlation()))
-    R, z = joint.R[:, :-1], joint.R[:, -1]
+    exciting = regressor.matrix(random_motion(regressor.robot, max(60, count), locked))
+    preferred = np.arange(count) >= regressor.inertial
+    base = base_parameters(exciting[:, regressor.rows].reshape(-1, count), preferred)
+    R, z, width_rows = with_delay(noises * np.sqrt(equations.correlation()))
     # Errors that repeat enlarge the deviations; they do not move the values.
     repetition = equations.repetition()
     scales = noise_levels(regressor, factors, driven, repetition)[1] * np.sqrt(repetition)
-    uncertain = of_all_joints(scales)[0].R[:, :-1]
+    uncertain, z_uncertain, _ = with_delay(scales)
+    together = replace(base, independent=[0, *(k + 1 for k in base.independent)])
+    late = float(fit_base(uncertain, z_uncertain, together).deviation[0])
+    shift = float(fit_base(R, z, together).value[0])
+    is_late = abs(delay + shift) > SIGNIFICANT * late  # a delay that the data do not show is zero
+    row, z_row = R[0], z[0]
+    R, z = (R[1:, 1:], z[1:]) if is_late else (R[:, 1:], z + delay * R[:, 0])
+    uncertain, z_uncertain = uncertain[1:, 1:], z_uncertain[1:]
     bounds = body_bounds(regressor, total_mass)
     theta, deviation = fit_consistent(
         R, z, regressor.prior, regressor.spread, len(regressor.bodies), regressor.positive, bounds, uncertain
     )
-    exciting = regressor.matrix(random_motion(regressor.robot, max(60, count), locked))
-    preferred = np.arange(count) >= regressor.inertial
-    base = base_parameters(exciting[:, regressor.rows].reshape(-1, count), preferred)
-    scale = max(abs(float(row[0])), 1e-12)
-    shift = float(row[-1] - row[1:-1] @ theta) / float(row[0]) if abs(row[0]) > 1e-9 else 0.0
+    shift = float((z_row - row[1:] @ theta) / row[0]) if is_late else -delay
     wider = [(r[-1] - r[1:-1] @ np.append(shift, theta)) / r[0] for r in width_rows]
     width = regressor.width.copy()
     for j, x in zip(np.flatnonzero(regressor.rows).tolist(), np.clip(wider, -2.0, 2.0), strict=True):
         width[j] *= np.exp(regressor.width_spread(j) * x)
-    base_fit = replace(fit_base(R, z, base), deviation=fit_base(uncertain, z, base).deviation)
-    return Solution(theta, deviation, base, base_fit, noises, width, (shift, 1 / scale))
+    base_fit = replace(fit_base(R, z, base), deviation=fit_base(uncertain, z_uncertain, base).deviation)
+    return Solution(theta, deviation, base, base_fit, noises, width, (delay + shift, late))
 
 
-def _as_robot(
-    regressor: Regressor, solution: Solution, gains: dict[str, float], factors: list[TriangularFactor]
-) -> Robot:
-    """The robot with the identified parameters; friction that grows with load is that at the mean load."""
+def _as_robot(regressor: Regressor, solution: Solution, gains: dict[str, float]) -> Robot:
+    """The robot with the identified parameters."""
     theta, width = solution.theta, solution.width
     robot, friction, unknowns = regressor.robot, regressor.robot.friction, regressor.unknowns
 
@@ -514,16 +518,11 @@ def _as_robot(
     forward, backward = regressor.value(theta, 'coulomb_forward'), regressor.value(theta, 'coulomb_backward')
     asymmetric = has('coulomb_forward')
     coulomb = np.where(asymmetric, (forward + backward) / 2, value('coulomb', friction.coulomb))
-    for j in np.flatnonzero(has('load')):
-        columns = [
-            regressor.inertial + regressor.columns.index((kind, int(j))) for kind in ('coulomb', 'load')
-        ]
-        sign, load = factors[int(regressor.rows[:j].sum())].R[:, columns].T
-        coulomb[j] += theta[columns[1]] * float(sign @ load) / float(sign @ sign)
     # Asymmetric friction is symmetric friction plus a constant torque.
     offset = np.where(asymmetric, (forward - backward) / 2, value('offset', friction.offset))
     identified = has('coulomb') | asymmetric
     stribeck = np.where(identified, regressor.value(theta, 'stribeck'), friction.stribeck)
+    load = np.where(identified, regressor.value(theta, 'load'), friction.load)
     speed = np.array([unknowns.stribeck.get(name, 0.0) for name in robot.joint_names])
     speed = np.where(speed > 0, speed, friction.stribeck_speed)
     smooth = unknowns.sign == 'smooth'
@@ -531,6 +530,7 @@ def _as_robot(
         'width': _entries(robot, np.where(width == 1.0, 0.0, width) if smooth else 0 * width),
         'stribeck': _entries(robot, stribeck if smooth else 0 * stribeck),
         'stribeck_speed': _entries(robot, np.where(stribeck > 0, speed, 0.0) if smooth else 0 * speed),
+        'load': _entries(robot, load if smooth else 0 * load),
         'offset': _entries(robot, offset),
     }
     links = theta[: regressor.inertial]

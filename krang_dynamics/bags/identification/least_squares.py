@@ -114,16 +114,6 @@ def stacked(factors: list[TriangularFactor], noises: Array) -> tuple[Array, Arra
     return R[:, :-1], R[:, -1]
 
 
-def without_nuisance(factors: list[TriangularFactor], noises: Array) -> tuple[TriangularFactor, Array]:
-    """All joints as one weighted factor of [Y y] for the best value of their first, common parameter.
-
-    Also the row of that parameter, from which its value follows.
-    """
-    rows = np.vstack([t.R / noise for t, noise in zip(factors, noises, strict=True)])
-    R = _triangle(rows)
-    return TriangularFactor(R[1:, 1:], sum(t.count for t in factors)), R[0]
-
-
 def fit_base(R: Array, z: Array, base: BaseParameters) -> BaseFit:
     """Minimise |R theta - z| over the base parameters."""
     columns = R[:, base.independent]

@@ -41,7 +41,7 @@ def with_friction_and_motors(
 ) -> RobotConfig:
     """The robot file with new F_v, F_c, N^2 J_m over joint_names, and torque constants times `gains`.
 
-    `shape` has other entries of the friction by joint: width, stribeck, stribeck_speed, offset.
+    `shape` has other entries of the friction by joint: width, stribeck, stribeck_speed, load, offset.
     """
     joints: dict[str, JointConfig] = {}
     for (name, joint), rotor, gain in zip(robot.config.joints.items(), rotors, gains, strict=True):
@@ -52,7 +52,7 @@ def with_friction_and_motors(
     names = robot.joint_names
     dry = {name: float(x) for name, x in zip(names, coulomb, strict=True) if x > 0}
     more = {key: dict(entries) for key, entries in (shape or {}).items()}
-    used = sign if dry or more.get('stribeck') else None
+    used = sign if dry or more.get('stribeck') or more.get('load') else None
     friction = FrictionConfig(
         {name: float(x) for name, x in zip(names, viscous, strict=True) if x > 0}, dry, used, used, **more
     )

@@ -28,7 +28,7 @@ class Unknowns:
 
     `width` of the smooth sign and `stribeck` speed by joint [rad/s]; a joint without the latter has no
     Stribeck friction, and without the former the width of its description. `load`: joints whose Coulomb
-    friction grows with the torque of the links.
+    friction grows with their gravity torque.
     """
 
     sign: Sign = 'exact'
@@ -80,7 +80,7 @@ class Regressor:
                     'viscous': (friction.viscous[j], FREE * limits[j]),
                     'stribeck': (friction.stribeck[j], FREE * limits[j]),
                     'offset': (friction.offset[j], OFFSET * limits[j]),
-                    'load': (0.0, 1.0),
+                    'load': (friction.load[j], 1.0),
                 }.get(kind, (friction.coulomb[j], FREE * limits[j]))
                 names.append(f'{name}.{kind}')
                 self.columns.append((kind, j))
@@ -88,7 +88,7 @@ class Regressor:
                 spread.append(float(max(about, known_value)))
         self.names = tuple(names)
         self.prior, self.spread = np.array(prior), np.array(spread)
-        self.links = self.prior[: self.inertial]  # whose torque is the load of friction
+        self._loaded = self._model  # whose gravity torque is the load of friction
         # Friction and rotor inertia are positive; offsets are free, and bodies have their own constraint.
         self.positive = np.array([False] * self.inertial + [kind != 'offset' for kind, _ in self.columns])
 
@@ -123,8 +123,9 @@ class Regressor:
                 model, self._data, joints.position(x), joints.velocity(dx), joints.velocity(ddx)
             )
             Y[k, :, : self.inertial] = (full if joints.is_identity else joints.G.T @ full)[:, bodies]
+        loads = self.load(q) if self.unknowns.load else Y[:, :, 0]
         for i, (kind, j) in enumerate(self.columns):
-            load = self.load(Y, j) if kind == 'load' else None
+            load = loads[:, j] if kind == 'load' else None
             Y[:, j, self.inertial + i] = self._column(kind, j, v[:, j], a[:, j], load)
         if robot.config.rolling:
             E = robot.actuation_matrix()
@@ -133,9 +134,21 @@ class Regressor:
                 Y[k] = E @ to_motors @ Y[k]
         return Y
 
-    def load(self, Y: Array, joint: int) -> Array:
-        """Absolute torque of the links at one joint, (K,) [N m]."""
-        return np.asarray(np.abs(Y[:, joint, : self.inertial] @ self.links))
+    def set_links(self, theta: Array) -> None:
+        """Use these links for the load of friction; by default they are the described ones."""
+        self._loaded = self._model.copy()
+        for i, body in enumerate(self.bodies):
+            inertia = pin.Inertia.FromDynamicParameters(theta[10 * i : 10 * i + 10])
+            self._loaded.inertias[body] = inertia
+
+    def load(self, q: Array) -> Array:
+        """|Q| of each joint, (K, n) [N m]."""
+        joints = self.robot.joint_map
+        torques = [
+            joints.force(pin.computeGeneralizedGravity(self._loaded, self._data, joints.position(x)))
+            for x in q
+        ]
+        return np.abs(np.array(torques).reshape(q.shape))
 
     def own_columns(self, joint: int, places: Integers, motion: FilteredMotion, load: Array) -> Array:
         """The columns of rotor and friction of one joint, (K, c)."""

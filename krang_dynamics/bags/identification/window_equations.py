@@ -135,7 +135,7 @@ def repeated(products: Array) -> float:
 def weighting(source: Source, unknowns: Unknowns, estimate: Estimate) -> Callable[[Item], WeightedEquations]:
     """Equations of the chosen model, weighted by the residuals of a first estimate."""
     recordings, regressor = source.open(unknowns)
-    regressor.links = estimate.theta[: regressor.inertial]
+    regressor.set_links(estimate.theta[: regressor.inertial])
     return lambda item: weighted_equations(
         recordings[item[0]], regressor, source.filtering, item[1], estimate
     )
@@ -206,7 +206,7 @@ def _equations(
     step = filtering.stride(rate)
     coarse = 1 if regressor.robot.config.rolling else max(1, filtering.stride(rate, 0.0) // step)
     dense, motion, rate = motion.every(step), motion.every(step * coarse), rate / step
-    Y = regressor.matrix(motion)
+    Y, loads = regressor.matrix(motion), regressor.load(motion.q)
     drop = round(filtering.settling * rate / coarse)
     arrival = motion.arrival[drop : len(motion.t) - drop]
     first, last = (drop + np.searchsorted(arrival, window)).tolist()
@@ -217,7 +217,7 @@ def _equations(
     for j, active in zip(np.flatnonzero(regressor.rows), regressor.active, strict=True):
         smooth = Y[:, j, active]
         own = active >= regressor.inertial
-        load = np.interp(dense.t, motion.t, regressor.load(Y, int(j)))
+        load = np.interp(dense.t, motion.t, loads[:, j])
         abrupt = regressor.own_columns(int(j), active[own], dense, load) if coarse > 1 else smooth[:, own]
         if shapes:
             abrupt = np.column_stack([abrupt, shape_columns(regressor, int(j), dense.v[:, j], load)])

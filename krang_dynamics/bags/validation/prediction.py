@@ -32,7 +32,7 @@ class Predictor:
         gravity = np.asfortranarray(joints.force(self._gravity(np.asfortranarray(q))))
         rotor = np.asfortranarray(joints.force(self._rnea(q, v, a)))
         rigid = rotor - (self._rotors @ motion.a.T).T
-        levels = (gravity, rigid, rotor, rotor + self.robot.friction.torque(motion.v))
+        levels = (gravity, rigid, rotor, rotor + self.robot.friction.torque(motion.v, gravity))
         return dict(zip(LEVELS, self._at_motors(motion.q, levels), strict=True))
 
     def _rnea(self, q: Array, v: Array, a: Array) -> Array:

@@ -67,11 +67,12 @@ class WrenchComparison:
         reference = ReferencePoint(zero, zero, zero, zero)
         state = TermInputs(0.0, 0.0, zero, zero, reference, zero, zero, dynamics)
         expected, observed = np.empty_like(motion.q), np.empty_like(motion.q)
-        for k, (t, q, v) in enumerate(zip(motion.t, motion.q, motion.v, strict=True)):
+        positions, velocities, efforts = map(np.ascontiguousarray, (motion.q, motion.v, motion.effort))
+        for k, (t, q, v) in enumerate(zip(motion.t, positions, velocities, strict=True)):
             dynamics.update(q, v)
             state.time, state.dt = float(t), float(t - motion.t[k - 1]) if k else 0.0
-            state.q, state.v, state.friction = q, v, robot.friction.torque(v)
-            state.applied = motion.effort[k - 1] if k else zero
+            state.q, state.v, state.friction = q, v, robot.friction.torque(v, dynamics.gravity)
+            state.applied = efforts[k - 1] if k else zero
             for frame, topic in self._topics.items():
                 term.take(WrenchSample(frame, topic.frame_id, wrenches[frame][k], float(t)), float(t))
             expected[k] = term.torque(state)

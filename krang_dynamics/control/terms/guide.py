@@ -130,5 +130,6 @@ def _weak_joints(robot: Robot, effort: Array) -> Mask:
 
 
 def _default_damping(robot: Robot) -> Array:
-    slope = robot.friction.slope(np.zeros(robot.nv)) if robot.friction.sign == 'smooth' else 0.0
+    loads = np.where(np.isfinite(robot.effort_limits), robot.effort_limits, 0.0)  # the largest
+    slope = robot.friction.slope(np.zeros(robot.nv), loads) if robot.friction.sign == 'smooth' else 0.0
     return np.asarray(FRICTION * slope + INERTIA * np.diag(robot.mass_matrix(robot.home)))
