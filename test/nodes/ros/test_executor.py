@@ -712,6 +712,7 @@ def test_a_coroutine_keeps_its_callback_group_until_it_ends(executor, node, peer
     send(other, 1)
     send(free, 1)
     spin_until(executor, lambda: calls == ['begin 1', 'free'])
+    spin_for(executor, module.STREAM)  # after messages an executor may poll
     assert spin_for(executor, SILENCE) < 50  # it waits, it does not whirl
     assert calls == ['begin 1', 'free']
     gate.set_result(None)
