@@ -34,6 +34,10 @@ export COVERAGE_CORE := $(shell $(PYTHON) -c 'import sys; print("sysmon" if sys.
 define install
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10) and \
 	    "krang_dynamics needs Python 3.10 or newer: make PYTHON=python3.12 ...")'
+	@$(PYTHON) -c 'import os, shutil, sys, sysconfig; \
+	    sys.exit(None if shutil.which(os.environ.get("CC", "cc")) and \
+	    os.path.exists(sysconfig.get_path("include") + "/Python.h") else \
+	    "krang_dynamics needs a C compiler and the headers of Python: apt install build-essential python3-dev")'
 	$(PYTHON) -m venv $(SITE) $(VENV)
 	$(BIN)/python -m pip install --quiet --editable '.[$(1)]' $(PINS)
 	@touch $(VENV)/.demo
