@@ -219,7 +219,7 @@ class Monitor:
             self._begin_stop(now, q, torque)
         self._was_driving = is_driving
         if self._stop is not None:
-            self._check_stop(now, q, v, is_pushed, beyond)
+            self._check_stop(now, q, v, torque, is_pushed, beyond)
 
     def _check_driving(self, node: Node, now: float) -> None:
         late = now - node.arrival - self.bounds.timeout - WATCHDOG - self.period
@@ -238,20 +238,29 @@ class Monitor:
             self.fail(now, 'P11: the drivers hold the last torque')
 
     def _begin_stop(self, now: float, q: Array, torque: Array) -> None:
-        driven = self._commanded > 0
+        """What drove the robot is removed first."""
         gravity = pin.computeGeneralizedGravity(self._model, self._data, self._map.position(q))
-        removal = np.abs(torque - self._map.force(gravity))[driven] / self.bounds.rate[driven]
-        self._stop, self._first, self._cause = now, 0.0, ''
-        self._settled = now + float(removal.max()) + self.delay + self.period
+        self._stop, self._cause = now, ''
+        self._begin_braking(now, np.abs(torque - self._map.force(gravity)))
 
-    def _check_stop(self, now: float, q: Array, v: Array, is_pushed: bool, beyond: str) -> None:
-        """P13, unless the robot is released, or was blind, or has no drivers."""
+    def _begin_braking(self, now: float, change: Array) -> None:
+        """From now on the robot is slowed down, as soon as the torque has changed by so much [N m] (P3)."""
+        rows = self._commanded > 0
+        wait = float((change / self.bounds.rate)[rows].max())
+        self._first, self._settled = 0.0, now + wait + self.delay + self.period
+
+    def _check_stop(
+        self, now: float, q: Array, v: Array, torque: Array, is_pushed: bool, beyond: str
+    ) -> None:
+        """P13, unless the robot is released, is blind, or has no drivers."""
         if not self.bounds.is_lowered or self.is_released:
             return
         in_charge = self.controller if self.is_alive and self.guard.is_driving else self.guard
-        if now - in_charge.arrival > self.bounds.timeout and not self._cause:
-            self._cause = 'no states'
-        self._cause = beyond or self._cause
+        is_blind = now - in_charge.arrival > self.bounds.timeout
+        cause = beyond or ('no states' if is_blind else '')
+        if self._cause and not cause:  # the states are back, and the robot may need all torque
+            self._begin_braking(now, np.abs(torque) + self.bounds.effort)
+        self._cause = cause
         speed = self.speed(q, v)
         self.fastest = max(self.fastest, speed)
         if is_pushed:

@@ -13,7 +13,7 @@ from krang_dynamics.control.session import Session
 from krang_dynamics.safety.output_limiter import OutputLimiter
 from krang_dynamics.safety.safety_stage import SafetyStage
 from krang_dynamics.safety.stop_policies import Lower, StopState, Zero
-from krang_dynamics.scenarios.campaign import campaign_loop
+from krang_dynamics.scenarios.campaign import campaign_loop, campaign_monitor
 from krang_dynamics.scenarios.campaign.campaign_loop import run_once
 from krang_dynamics.scenarios.campaign.campaign_monitor import UNSAFE
 from krang_dynamics.scenarios.campaign.campaign_plan import load_plan
@@ -265,6 +265,29 @@ def test_the_stop_of_a_dead_controller_begins_when_the_guard_takes_over():
     monitor.sends(monitor.guard, 1.08, torque, is_driving=False)
     monitor.check(1.08, robot.home, 2 * fast, torque, False, '')
     assert monitor.broken.startswith('P13')
+
+
+def test_a_robot_that_was_blind_is_judged_again_when_the_states_return():
+    robot = robot_named('planar_2r')
+    plan = load_plan(robot)
+    monitor = campaign_loop.Loop(robot, plan, plan.draw(0)).monitor
+    monitor.is_enabled, torque = True, robot.gravity_torque(robot.home)
+
+    def one_period(t, speed, has_state):
+        for node in (monitor.controller, monitor.guard):
+            if has_state:
+                monitor.state(node, t, 10 + t, 10 + t, np.zeros(2 * robot.nv), torque)
+            monitor.sends(node, t, torque, is_driving=t < 1.0)
+        monitor.check(t, robot.home, np.array([speed, 0.0]), torque, False, '')
+
+    for k in range(240, 750):  # an outage from 1.2 s to 1.6 s; the robot falls, and is not slowed down
+        t = k * monitor.period
+        one_period(t, 0.0 if t < 1.3 else 1.2, not 1.2 <= t < 1.6)
+        if t < 2.5:
+            assert (monitor.broken, monitor.beyond) == ('', 'no states' if t >= 1.3 else '')
+    assert monitor.broken.startswith('P13')
+    # All torque takes 0.13 s to build up, then a second is left.
+    assert monitor.broken_at == pytest.approx(1.73 + campaign_monitor.BRAKING, abs=0.02)
 
 
 def test_the_monitor_shares_no_code_with_the_controller():
