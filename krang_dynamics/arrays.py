@@ -8,8 +8,15 @@ import numpy as np
 import numpy.typing as npt
 
 from .errors import InputError
-from .kernels import are_vectors
-from .kernels import is_finite as is_finite
+
+try:
+    from .kernels import are_vectors
+    from .kernels import is_finite as is_finite
+except ImportError as error:  # sources that were not installed, or not since an update
+    raise ImportError(
+        f'the C extension of krang_dynamics is not built ({error}); '
+        'run make setup, pip install or colcon build'
+    ) from error
 
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
