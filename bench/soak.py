@@ -33,7 +33,8 @@ def used_minute(client, minute):
         shares.append(client.share_answered(1.0))
         damping = Parameter('damping', value=1.0 + 0.1 * (len(shares) % 5)).to_parameter_msg()
         request = SetParameters.Request(parameters=[damping])
-        assert client.call(SetParameters, 'torque_controller/set_parameters', request).results[0].successful
+        result = client.call(SetParameters, 'torque_controller/set_parameters', request).results[0]
+        assert result.successful, f'minute {minute}: {result.reason}'
     client.call(SetBool, 'torque_controller/enable', SetBool.Request(data=False))
     client.call(Trigger, 'torque_controller/release', Trigger.Request())
     client.spin_states(1.0)
