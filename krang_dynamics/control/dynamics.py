@@ -31,6 +31,7 @@ class Dynamics:
         self._point_data = self._model.createData()  # for what is not part of the pass
         self._q = np.zeros(self._model.nq)
         self._coriolis = coriolis
+        self._state: tuple[Array, Array] | None = None  # q and v of the last pass, if it still holds
         if not self._is_in_order:
             self._fold()
         self._frames = {name: self._model.getFrameId(name, pin.FrameType.BODY) for name in robot.frames}
@@ -67,13 +68,20 @@ class Dynamics:
     def set_gravity(self, gravity: Array) -> None:
         """Set gravity [m/s2] in the root link's axes."""
         self._model.gravity.linear = gravity
+        self._state = None
 
     def model_gravity(self) -> Array:
         """The gravity in force [m/s2]."""
         return np.array(self._model.gravity.linear)
 
     def update(self, q: Array, v: Array) -> None:
-        """Compute everything for q [rad] and v [rad/s]."""
+        """Compute everything for q [rad] and v [rad/s], which must not be changed later.
+
+        The same two arrays again need no pass: a step without a new state, or a guard's with a command.
+        """
+        if self._state is not None and self._state[0] is q and self._state[1] is v:
+            return
+        state = q, v
         model, data = self._model, self._data
         self._q = q = self._map.position(q).copy()
         v = self._map.velocity(v)
@@ -84,6 +92,7 @@ class Dynamics:
             self.gravity = data.g.copy()
         else:
             self._fold()
+        self._state = state
 
     def _fold(self) -> None:
         """From Pinocchio's joints to the robot's."""

@@ -37,6 +37,20 @@ def test_gravity_can_be_turned_without_touching_the_robot():
     assert not np.allclose(dynamics.gravity, robot.gravity_torque(robot.home))
 
 
+def test_the_same_arrays_again_need_no_pass_unless_gravity_changes():
+    robot = robot_named('planar_2r')
+    dynamics, q, v = Dynamics(robot), robot.home, np.zeros(2)
+    dynamics.update(q, v)
+    first = dynamics.gravity
+    dynamics.update(q, v)
+    assert dynamics.gravity is first
+    dynamics.update(q.copy(), v)
+    assert dynamics.gravity is not first
+    dynamics.set_gravity(np.array([0.0, 0.0, -1.0]))
+    dynamics.update(q, v)
+    np.testing.assert_allclose(9.81 * dynamics.gravity, first, rtol=1e-12)
+
+
 def test_the_fastest_point_is_the_far_end_of_a_link_without_a_frame_there():
     """A uniform rod of 0.8 m whose only frame is at its joint."""
     robot = kd.load_robot(ROD)
