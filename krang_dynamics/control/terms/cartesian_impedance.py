@@ -10,7 +10,7 @@ import pinocchio as pin
 
 from ...arrays import Array, Mask, any_true, array, joint_vector
 from ...errors import ConfigError, InputError, UnknownNameError
-from ...kernels import solved
+from ...kernels import is_within, solved
 from ...robot.model import Robot
 from ...safety.limits import Limits
 from ..drivers import drivers_of
@@ -209,8 +209,9 @@ class CartesianImpedance(Term):
         pull[arms] = task.null_torque(pull[arms]) + task.torque(
             self._forces(dynamics, axes, q_d, state.dt), speed[arms]
         )
-        inside = within(state.q, np.minimum(self._lower, q_d), np.maximum(self._upper, q_d))
-        pull += self._end_stiffness * (inside - state.q)
+        if not is_within(state.q, self._lower, self._upper):
+            inside = within(state.q, np.minimum(self._lower, q_d), np.maximum(self._upper, q_d))
+            pull += self._end_stiffness * (inside - state.q)
         pull += self._speed_zone.torque(pull, state.v, v_d, dynamics.A)
         pull += dynamics.A.dot(a_d)
         pull += dynamics.C.dot(v_d)

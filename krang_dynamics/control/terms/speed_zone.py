@@ -33,6 +33,7 @@ class SpeedZone:
             rate = settings.per_joint('limits.effort_rate', robot)
         self._removal = 2 * rate * free_inertia(robot.mass_matrix(robot.home))
         self._begin = BEGIN * np.minimum(robot.velocity_limits, self._limit)
+        self._slow = SLOW * self._begin
         self._zero = np.zeros(robot.nv)
 
     def torque(self, drive: Array, v: Array, v_d: Array, A: Array) -> Array:
@@ -41,11 +42,12 @@ class SpeedZone:
         The zone begins at the speed of a reference v_d that is faster; joints slower than it are free.
         """
         speed = np.abs(v)
-        drive = np.where((drive * v > 0) & (speed > np.abs(v_d)), drive, 0.0)
         # The speed that a joint would still gain while the drive is removed.
-        gain = np.minimum(speed / (SLOW * self._begin), 1.0) * drive**2 / self._removal
+        gain = np.minimum(speed / self._slow, 1.0) * (drive * drive / self._removal)
         if not any_true(speed + gain > self._begin):
             return self._zero
+        is_driven = (drive * v > 0) & (speed > np.abs(v_d))
+        drive, gain = np.where(is_driven, drive, 0.0), np.where(is_driven, gain, 0.0)
         begin = np.maximum(self._begin, np.abs(v_d))
         width = np.maximum(self._limit - begin, NARROW * self._limit)
         share = np.clip((speed + gain - begin) / width, 0.0, 1.0)
