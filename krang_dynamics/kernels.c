@@ -1,4 +1,5 @@
-/* Arithmetic of one control step over the joints of a robot, where numpy would need many small calls.
+/* Arithmetic of one control step over the joints of a robot, where numpy would need many small calls, and
+   of the rigid bodies along a recorded motion.
 
    kernels.pyi has the purpose, units and arguments of each function; test/test_kernels.py compares each with
    numpy. An array must be contiguous, of type float64 and of the expected size; anything else is a TypeError.
@@ -476,36 +477,57 @@ static PyObject *wrench_torque(PyObject *self, PyObject *const *args, Py_ssize_t
     return result;
 }
 
-/* The axle of a wheel in the world, and its length along the ground; 0 and an error if it has no direction. */
-static int axle_in_world(PyObject *rotation, PyObject *axle, double *a, double *level)
+#define WHEEL 7 /* numbers per wheel, in the frame of its joint: axle 3, centre 3, radius */
+
+/* Where a wheel touches the ground. */
+typedef struct {
+    double a[3], level;          /* axle in the world, and its length along the ground */
+    double x, y;                 /* direction sideways, along the ground */
+    double centre[3], point[3];  /* of the wheel, and from there to the ground */
+    double radius;
+} Contact;
+
+/* 0 and an error if the axle has no direction along the ground, or an argument is not of its kind. */
+static int contact_of(PyObject *const *args, Contact *contact)
 {
-    PyArrayObject *R = matrix(rotation, 3);
-    double *x = R ? numbers(axle, PyArray_DIM(R, 1)) : NULL;
-    if (!x || size_of(axle) != 3) {
-        if (!PyErr_Occurred()) PyErr_SetString(PyExc_TypeError, "expected a rotation and an axle");
+    double *p, *wheel, *a = contact->a;
+    PyArrayObject *R = matrix(args[0], 3);
+    if (!R || PyArray_DIM(R, 1) != 3 || !(p = numbers(args[1], 3)) || !(wheel = numbers(args[2], WHEEL))) {
+        if (!PyErr_Occurred()) PyErr_Format(PyExc_TypeError, "expected a rotation, got %R", args[0]);
         return 0;
     }
-    for (int i = 0; i < 3; i++) a[i] = ENTRY(R, i, 0) * x[0] + ENTRY(R, i, 1) * x[1] + ENTRY(R, i, 2) * x[2];
-    *level = hypot(a[0], a[1]);
-    if (*level >= 1e-6) return 1;
-    PyErr_SetString(PyExc_ValueError, "an axle is vertical; it must be parallel to the ground");
-    return 0;
+    for (int i = 0; i < 3; i++) {
+        a[i] = contact->centre[i] = 0;
+        for (int j = 0; j < 3; j++) {
+            a[i] += ENTRY(R, i, j) * wheel[j];
+            contact->centre[i] += ENTRY(R, i, j) * wheel[3 + j];
+        }
+        contact->centre[i] += p[i];
+    }
+    contact->level = hypot(a[0], a[1]);
+    if (!(contact->level >= 1e-6)) {
+        PyErr_SetString(PyExc_ValueError, "an axle is vertical; it must be parallel to the ground");
+        return 0;
+    }
+    contact->x = a[0] / contact->level, contact->y = a[1] / contact->level, contact->radius = wheel[6];
+    contact->point[0] = contact->radius * a[2] * contact->x;
+    contact->point[1] = contact->radius * a[2] * contact->y;
+    contact->point[2] = -contact->radius * contact->level;
+    return 1;
 }
 
-/* contact_rows(rotation, axle, radius, J) */
+/* contact_rows(rotation, translation, wheel, J, moving) */
 static PyObject *contact_rows(PyObject *self, PyObject *const *args, Py_ssize_t count)
 {
-    double a[3], level;
-    if (!has_count(count, 4)) return NULL;
-    double radius = PyFloat_AsDouble(args[2]);
-    if (PyErr_Occurred() || !axle_in_world(args[0], args[1], a, &level)) return NULL;
+    Contact contact;
+    double *moving, c[3];
+    if (!has_count(count, 5) || !contact_of(args, &contact)) return NULL;
     PyArrayObject *J = matrix(args[3], 6);
-    if (!J) return NULL;
-    /* The velocity along an axis e is e . v + (c x e) . w, with c = (side x, side y, down) to the contact. */
-    double x = a[0] / level, y = a[1] / level, side = radius * a[2], down = -radius * level;
-    double axes[3][6] = {{y, -x, 0, down * x, down * y, -side},
-                         {x, y, 0, -down * y, down * x, 0},
-                         {0, 0, 1, side * y, -side * x, 0}};
+    if (!J || !(moving = numbers(args[4], PyArray_DIM(J, 1)))) return NULL;
+    /* J is about the world's origin: the velocity along an axis e is e . v + (c x e) . w. */
+    for (int i = 0; i < 3; i++) c[i] = contact.centre[i] + contact.point[i];
+    double axes[3][6] = {{contact.y, -contact.x, 0}, {contact.x, contact.y, 0}, {0, 0, 1}};
+    for (int i = 0; i < 3; i++) CROSS(c, axes[i], axes[i] + 3);
     npy_intp shape[2] = {3, PyArray_DIM(J, 1)};
     PyObject *result = PyArray_SimpleNew(2, shape, NPY_DOUBLE);
     if (!result) return NULL;
@@ -514,35 +536,207 @@ static PyObject *contact_rows(PyObject *self, PyObject *const *args, Py_ssize_t 
         for (npy_intp j = 0; j < shape[1]; j++, out++) {
             *out = 0;
             for (int k = 0; k < 6; k++) *out += axes[i][k] * ENTRY(J, k, j);
+            *out *= moving[j];
         }
     return result;
 }
 
-/* contact_bias(rotation, axle, radius, velocity, acceleration) */
+/* contact_bias(rotation, translation, wheel, J, moving, v) */
 static PyObject *contact_bias(PyObject *self, PyObject *const *args, Py_ssize_t count)
 {
-    double a[3], level, rate[3], slip[3], turned[3], carried[3], *v, *acceleration, *out;
-    if (!has_count(count, 5)) return NULL;
-    double radius = PyFloat_AsDouble(args[2]);
-    if (PyErr_Occurred() || !axle_in_world(args[0], args[1], a, &level) || !(v = numbers(args[3], 6)) ||
-        !(acceleration = numbers(args[4], 6)))
-        return NULL;
-    double x = a[0] / level, y = a[1] / level, *spin = v + 3, *turn = acceleration + 3;
+    Contact contact;
+    double *moving, *v, *out, speed[6] = {0}, bias[6] = {0}, part[3], rate[3], slip[3], turned[3], carried[3];
+    if (!has_count(count, 6) || !contact_of(args, &contact)) return NULL;
+    PyArrayObject *J = matrix(args[3], 6);
+    if (!J || !(moving = numbers(args[4], PyArray_DIM(J, 1))) || !(v = numbers(args[5], PyArray_DIM(J, 1)))) return NULL;
+    /* A column of J moves with its link: its derivative is the motion cross product with the link's velocity. */
+    for (npy_intp j = 0; j < PyArray_DIM(J, 1); j++) {
+        double own[6];
+        for (int k = 0; k < 6; k++) own[k] = moving[j] * v[j] * ENTRY(J, k, j);
+        CROSS(speed + 3, own, part);
+        for (int i = 0; i < 3; i++) bias[i] += part[i];
+        CROSS(speed, own + 3, part);
+        for (int i = 0; i < 3; i++) bias[i] += part[i];
+        CROSS(speed + 3, own + 3, part);
+        for (int i = 0; i < 3; i++) bias[3 + i] += part[i];
+        for (int k = 0; k < 6; k++) speed[k] += own[k];
+    }
+    double *spin = speed + 3, *turn = bias + 3, velocity[3], x = contact.x, y = contact.y, *a = contact.a;
+    CROSS(spin, contact.centre, velocity); /* of the wheel's centre, then its acceleration */
+    for (int i = 0; i < 3; i++) velocity[i] += speed[i];
+    CROSS(turn, contact.centre, part);
+    CROSS(spin, velocity, carried);
+    for (int i = 0; i < 3; i++) bias[i] += part[i] + carried[i];
     CROSS(spin, a, rate); /* of the axle */
     double level_rate = x * rate[0] + y * rate[1];
-    double x_rate = (rate[0] - level_rate * x) / level, y_rate = (rate[1] - level_rate * y) / level;
-    double contact[3] = {radius * a[2] * x, radius * a[2] * y, -radius * level};
-    double contact_rate[3] = {radius * (rate[2] * x + a[2] * x_rate), radius * (rate[2] * y + a[2] * y_rate),
-                              -radius * level_rate};
-    CROSS(spin, contact, slip);
-    CROSS(turn, contact, turned);
-    CROSS(spin, contact_rate, carried);
-    for (int i = 0; i < 3; i++) slip[i] += v[i], turned[i] += acceleration[i] + carried[i];
+    double x_rate = (rate[0] - level_rate * x) / contact.level, y_rate = (rate[1] - level_rate * y) / contact.level;
+    double point_rate[3] = {rate[2] * x + a[2] * x_rate, rate[2] * y + a[2] * y_rate, -level_rate};
+    for (int i = 0; i < 3; i++) point_rate[i] *= contact.radius;
+    CROSS(spin, contact.point, slip);
+    CROSS(turn, contact.point, turned);
+    CROSS(spin, point_rate, carried);
+    for (int i = 0; i < 3; i++) slip[i] += velocity[i], turned[i] += bias[i] + carried[i];
     PyObject *result = new_vector(3, &out);
     if (!result) return NULL;
     out[0] = y * turned[0] - x * turned[1] + y_rate * slip[0] - x_rate * slip[1];
     out[1] = x * turned[0] + y * turned[1] + x_rate * slip[0] + y_rate * slip[1];
     out[2] = turned[2];
+    return result;
+}
+
+/* States of a motion that are computed at once, in the vectors that every 64-bit processor has. */
+#define STATES 2
+typedef double Lanes __attribute__((vector_size(8 * STATES), aligned(8)));
+
+#define BODY 22 /* numbers per body: rotation 9, origin 3, mass, mass moment 3, inertia 6 */
+
+/* Of one link, in its own frame, whose z is the axis of its joint. */
+typedef struct {
+    Lanes q, cos, sin;
+    Lanes w[3], dw[3], a[3], g[3]; /* angular velocity and acceleration; acceleration of the origin; gravity */
+    Lanes f[3], n[3];              /* force and moment about the origin of all that the joint carries */
+    Lanes weight[3], tilt[3];      /* the same of gravity alone */
+} Link;
+
+static inline void turned(const double *R, const Lanes *x, Lanes *out)
+{
+    for (int i = 0; i < 3; i++) out[i] = R[3 * i] * x[0] + R[3 * i + 1] * x[1] + R[3 * i + 2] * x[2];
+}
+
+/* Adds R^T x, a vector in the frame of the parent, to `out`, and r x R^T x to `moment`. */
+static inline void add_turned_back(const double *R, const double *r, const Lanes *x, Lanes *out, Lanes *moment)
+{
+    Lanes back[3], lever[3];
+    for (int i = 0; i < 3; i++) back[i] = R[i] * x[0] + R[3 + i] * x[1] + R[6 + i] * x[2];
+    CROSS(r, back, lever);
+    for (int i = 0; i < 3; i++) out[i] += back[i], moment[i] += lever[i];
+}
+
+/* Turns about z by the angle of this cosine and sine. */
+static inline void turn(Lanes cos, Lanes sin, Lanes *x)
+{
+    Lanes first = cos * x[0] - sin * x[1];
+    x[1] = sin * x[0] + cos * x[1];
+    x[0] = first;
+}
+
+/* Adds dw x r + w x (w x r), the acceleration of a point r of a turning body. */
+static inline void add_turning(const Lanes *w, const Lanes *dw, const Lanes *r, Lanes *out)
+{
+    Lanes speed[3], inward[3], along[3];
+    CROSS(w, r, speed);
+    CROSS(w, speed, inward);
+    CROSS(dw, r, along);
+    for (int i = 0; i < 3; i++) out[i] += along[i] + inward[i];
+}
+
+/* Newton and Euler on the way out: the motion of a link, and the force and moment that its body needs. */
+static inline void move_link(const Link *parent, const double *body, int slides, Lanes v, Lanes a, Link *link)
+{
+    const double *r = body + 9, mass = body[12], *h = body + 13, *J = body + 16;
+    Lanes at[3], place[3], moment[3], spin[3];
+    for (int i = 0; i < 3; i++) at[i] = parent->a[i], place[i] = r[i] + 0 * v;
+    add_turning(parent->w, parent->dw, place, at);
+    turned(body, parent->w, link->w);
+    turned(body, parent->dw, link->dw);
+    turned(body, parent->g, link->g);
+    turned(body, at, link->a);
+    if (slides) {
+        Lanes slid[3] = {0 * v, 0 * v, link->q};
+        add_turning(link->w, link->dw, slid, link->a);
+        link->a[0] += 2 * link->w[1] * v;
+        link->a[1] -= 2 * link->w[0] * v;
+        link->a[2] += a;
+    } else {
+        turn(link->cos, -link->sin, link->w);
+        turn(link->cos, -link->sin, link->dw);
+        turn(link->cos, -link->sin, link->g);
+        turn(link->cos, -link->sin, link->a);
+        link->dw[0] += link->w[1] * v;
+        link->dw[1] -= link->w[0] * v;
+        link->dw[2] += a;
+        link->w[2] += v;
+    }
+    for (int i = 0; i < 3; i++) {
+        place[i] = h[i] + 0 * v;
+        link->f[i] = mass * link->a[i];
+        link->weight[i] = mass * link->g[i];
+    }
+    add_turning(link->w, link->dw, place, link->f);
+    CROSS(h, link->g, link->tilt);
+    CROSS(h, link->a, link->n);
+    const Lanes *w = link->w, *dw = link->dw;
+    moment[0] = J[0] * w[0] + J[1] * w[1] + J[2] * w[2];
+    moment[1] = J[1] * w[0] + J[3] * w[1] + J[4] * w[2];
+    moment[2] = J[2] * w[0] + J[4] * w[1] + J[5] * w[2];
+    CROSS(w, moment, spin);
+    link->n[0] += spin[0] + J[0] * dw[0] + J[1] * dw[1] + J[2] * dw[2];
+    link->n[1] += spin[1] + J[1] * dw[0] + J[3] * dw[1] + J[4] * dw[2];
+    link->n[2] += spin[2] + J[2] * dw[0] + J[4] * dw[1] + J[5] * dw[2];
+}
+
+/* On the way back: the load of a link is handed to its parent. */
+static inline void hand_over(Link *link, const double *body, int slides, Link *parent)
+{
+    Lanes *loads[4] = {link->f, link->n, link->weight, link->tilt};
+    if (slides) { /* z q x f */
+        link->n[0] -= link->q * link->f[1], link->n[1] += link->q * link->f[0];
+        link->tilt[0] -= link->q * link->weight[1], link->tilt[1] += link->q * link->weight[0];
+    } else
+        for (int i = 0; i < 4; i++) turn(link->cos, link->sin, loads[i]);
+    Lanes unused[3] = {0 * link->q, 0 * link->q, 0 * link->q};
+    add_turned_back(body, body + 9, link->f, parent->f, parent->n);
+    add_turned_back(body, body + 9, link->n, parent->n, unused);
+    add_turned_back(body, body + 9, link->weight, parent->weight, parent->tilt);
+    add_turned_back(body, body + 9, link->tilt, parent->tilt, unused);
+}
+
+/* rigid_torques(q, v, a, parents, slides, bodies, gravity) */
+static PyObject *rigid_torques(PyObject *self, PyObject *const *args, Py_ssize_t count)
+{
+    double *q, *v, *a, *bodies, *gravity;
+    if (!has_count(count, 7)) return NULL;
+    PyArrayObject *parents = (PyArrayObject *)args[3], *slides = (PyArrayObject *)args[4];
+    npy_intp n = size_of(args[3]), size = size_of(args[0]), states = n > 0 ? size / n : 0;
+    if (!(q = numbers(args[0], n > 0 ? n * states : 0)) || !(v = numbers(args[1], size)) ||
+        !(a = numbers(args[2], size)) || !(bodies = numbers(args[5], n * BODY)) || !(gravity = numbers(args[6], 3)))
+        return NULL;
+    if (!PyArray_Check(args[3]) || PyArray_TYPE(parents) != NPY_INTP || !PyArray_ISCARRAY_RO(parents) ||
+        !PyArray_Check(args[4]) || PyArray_TYPE(slides) != NPY_BOOL || !PyArray_ISCARRAY_RO(slides) ||
+        PyArray_SIZE(slides) != n)
+        return PyErr_Format(PyExc_TypeError, "expected indices and a mask of %zd joints", (Py_ssize_t)n);
+    npy_intp *parent = PyArray_DATA(parents), shape[3] = {2, n, states};
+    npy_bool *slide = PyArray_DATA(slides);
+    for (npy_intp i = 0; i < n; i++)
+        if (parent[i] < 0 || parent[i] > i) return PyErr_Format(PyExc_IndexError, "a link comes before its parent");
+    PyObject *result = PyArray_SimpleNew(3, shape, NPY_DOUBLE);
+    Link *links = PyMem_Calloc(n + 1, sizeof(Link)); /* the first is the root */
+    if (!result || !links) {
+        Py_XDECREF(result);
+        PyMem_Free(links);
+        return PyErr_NoMemory();
+    }
+    double *out = PyArray_DATA((PyArrayObject *)result);
+    for (int i = 0; i < 3; i++) links[0].a[i] = links[0].g[i] = links[0].g[i] - gravity[i];
+    for (npy_intp k = 0; k < states; k += STATES) {
+        size_t bytes = sizeof(double) * (states - k < STATES ? states - k : STATES);
+        for (npy_intp i = 0; i < n; i++) {
+            Link *link = links + i + 1;
+            Lanes speed = {0}, acceleration = {0};
+            memcpy(&link->q, q + i * states + k, bytes);
+            memcpy(&speed, v + i * states + k, bytes);
+            memcpy(&acceleration, a + i * states + k, bytes);
+            for (int j = 0; j < STATES; j++) link->cos[j] = cos(link->q[j]), link->sin[j] = sin(link->q[j]);
+            move_link(links + parent[i], bodies + BODY * i, slide[i], speed, acceleration, link);
+        }
+        for (npy_intp i = n - 1; i >= 0; i--) {
+            Link *link = links + i + 1;
+            memcpy(out + i * states + k, slide[i] ? &link->weight[2] : &link->tilt[2], bytes);
+            memcpy(out + size + i * states + k, slide[i] ? &link->f[2] : &link->n[2], bytes);
+            hand_over(link, bodies + BODY * i, slide[i], links + parent[i]);
+        }
+    }
+    PyMem_Free(links);
     return result;
 }
 
@@ -567,6 +761,7 @@ static PyMethodDef methods[] = {
     KERNEL(wrench_torque),
     KERNEL(contact_rows),
     KERNEL(contact_bias),
+    KERNEL(rigid_torques),
     {NULL, NULL, 0, NULL},
 };
 

@@ -1,4 +1,4 @@
-"""Compiled arithmetic of one control step over n joints (kernels.c); NaN never passes a check.
+"""Compiled arithmetic over n joints (kernels.c), most of it of one control step; NaN never passes a check.
 
 Arrays are contiguous float64 of n numbers each, unless stated otherwise; any other is a TypeError.
 """
@@ -59,17 +59,20 @@ def observed(
 def solved(A: Array, b: Array) -> Array:
     """x of A x = b, b (n,) or (n, m), in any memory order; ZeroDivisionError if A is singular."""
 
-def contact_rows(rotation: Array, axle: Array, radius: float, J: Array) -> Array:
+def contact_rows(rotation: Array, translation: Array, wheel: Array, J: Array, moving: Array) -> Array:
     """Rows (3, n) of the velocity of a wheel's contact point: forwards, sideways and up.
 
-    The contact is the lowest point of a disc whose axle, a unit vector in its own frame, may lean. `rotation`
-    and J (6, n) are those of the wheel, in world axes. ValueError if the axle is vertical.
+    The contact is the lowest point of a disc whose axle may lean. `wheel` (7,) has its axle, a unit vector,
+    its centre [m] and radius [m], in the frame of a joint with this pose in the world. J (6, n) is about the
+    world's origin; `moving` is 1 for joints that move the wheel. ValueError if the axle is vertical.
     """
 
-def contact_bias(rotation: Array, axle: Array, radius: float, velocity: Array, acceleration: Array) -> Array:
-    """The acceleration (3,) of the same point at zero joint acceleration.
+def contact_bias(
+    rotation: Array, translation: Array, wheel: Array, J: Array, moving: Array, v: Array
+) -> Array:
+    """The acceleration (3,) of the same point at joint velocities v and without joint acceleration.
 
-    Velocity and acceleration (linear, angular) are those of the wheel, in world axes.
+    Joints come after those that carry them.
     """
 
 def friction(v: Array, table: Array, is_smooth: bool) -> Array:
@@ -91,4 +94,14 @@ def wrench_torque(rotation: Array, translation: Array, f: Array, J: Array, movin
     """J^T f [N m] of a wrench f (6,) in the axes and at the origin of a frame with this pose in the world.
 
     J (6, n) is about the world's origin; `moving` is 1 for joints that move the link to which f applies.
+    """
+
+def rigid_torques(
+    q: Array, v: Array, a: Array, parents: Indices, slides: Mask, bodies: Array, gravity: Array
+) -> Array:
+    """(2, n, K): Q and A a + C v + Q [N m] of K states, each given as (n, K), of rigid bodies without rotors.
+
+    Joint i moves along z, or about it, in the frame of link i + 1; `parents` has links, of which 0 is the
+    root. A row of `bodies` (n, 22): rotation from the parent's frame at q = 0, origin in that frame, mass,
+    mass moment, and upper triangle of the inertia about the origin.
     """

@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 import numpy as np
+import pinocchio as pin
 import pytest
 
 from krang_dynamics import kernels
@@ -12,6 +13,7 @@ from krang_dynamics import kernels
 COUNTS = (0, 1, 2, 17, 60)
 SPECIAL = (np.nan, np.inf, -np.inf, -0.0, 0.0, 5e-324, 1.7e308, -1.7e308)
 ROOT = Path(__file__).resolve().parents[1]
+VECTOR, SMALL, WHEEL = np.zeros(3), np.zeros(2), np.array([0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.3])
 
 
 def drawn(count):
@@ -305,70 +307,93 @@ def test_command_of_a_joint_that_does_not_exist_is_an_error(row):
         kernels.command(VECTOR, VECTOR, np.array([row]), *[np.ones(1)] * 3)
 
 
-def wheel(seed):
-    """Rotation, axle, radius, Jacobian, velocity and acceleration of a wheel that leans."""
-    turn, axle, J, velocity, acceleration = usual(seed, (3, 3), 3, (6, 7), 6, 6)
-    return np.linalg.qr(turn)[0], axle / np.linalg.norm(axle), 0.3, J, velocity, acceleration
-
-
 @pytest.mark.parametrize('n', COUNTS)
 @pytest.mark.parametrize('order', 'CF')
 def test_wrench_torque(n, order):
-    rotation = wheel(n)[0]
-    p, f, J, moving = usual(n, 3, 6, (6, n), n)
+    turn, p, f, J, moving = usual(n, (3, 3), 3, 6, (6, n), n)
+    rotation = np.linalg.qr(turn)[0]
     force = rotation @ f[:3]
     expected = moving * (np.concatenate([force, rotation @ f[3:] + np.cross(p, force)]) @ J)
     found = kernels.wrench_torque(np.array(rotation, order=order), p, f, np.array(J, order=order), moving)
     np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
 
 
-def contact(rotation, axle, radius):
-    """The axes forwards, sideways and up, and the vector from the wheel's centre to its lowest point."""
-    a, up = rotation @ axle, np.array([0.0, 0.0, 1.0])
-    side = np.array([a[0], a[1], 0.0]) / np.hypot(a[0], a[1])
-    return np.array([np.cross(side, up), side, up]), radius * (a[2] * side - np.hypot(a[0], a[1]) * up)
+class LeaningWheel:
+    """A wheel at the end of a chain of screw joints, of which one does not move it."""
+
+    moving = np.array([1.0, 1.0, 0.0, 1.0])
+
+    def __init__(self, seed):
+        axle, self.centre, *screws = usual(seed, 3, 3, 6, 6, 6, 6)
+        self.axle, self.radius = axle / np.linalg.norm(axle), 0.3
+        self.screws = [pin.Motion(screw) for screw in screws]
+        self.wheel = np.array([*self.axle, *self.centre, self.radius])
+
+    def at(self, q, order='F'):
+        """Pose of the last joint, the wheel, and the Jacobian about the world's origin: the arguments."""
+        pose, columns = pin.SE3.Identity(), []
+        for screw, angle, moving in zip(self.screws, q, self.moving, strict=True):
+            columns.append(pose.act(screw).vector)
+            pose = pose * pin.exp6(moving * angle * screw)
+        J = np.array(np.transpose(columns), order=order)
+        return np.array(pose.rotation, order=order), pose.translation.copy(), self.wheel, J, self.moving
+
+    def contact_velocity(self, q, v):
+        """Of the lowest point of the disc, along the axes forwards, sideways and up."""
+        rotation, translation, _, J, _ = self.at(q)
+        a, up = rotation @ self.axle, np.array([0.0, 0.0, 1.0])
+        side = np.array([a[0], a[1], 0.0]) / np.hypot(a[0], a[1])
+        point = translation + rotation @ self.centre
+        point += self.radius * (a[2] * side - np.hypot(a[0], a[1]) * up)
+        linear, angular = np.split(J @ (self.moving * v), 2)
+        return np.array([np.cross(side, up), side, up]) @ (linear + np.cross(angular, point))
 
 
 @pytest.mark.parametrize('seed', range(10))
 @pytest.mark.parametrize('order', 'CF')
 def test_contact_rows(seed, order):
-    rotation, axle, radius, J, _, _ = wheel(seed)
-    axes, c = contact(rotation, axle, radius)
-    expected = axes @ (J[:3] + np.cross(J[3:], c, axis=0))
-    found = kernels.contact_rows(np.array(rotation, order=order), axle, radius, np.array(J, order=order))
-    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
+    wheel, (q, v) = LeaningWheel(seed), usual(seed, 4, 4)
+    found = kernels.contact_rows(*wheel.at(q, order)) @ v
+    np.testing.assert_allclose(found, wheel.contact_velocity(q, v), rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize('seed', range(10))
 def test_contact_bias_is_the_derivative_of_the_contact_velocity(seed):
-    rotation, axle, radius, _, velocity, acceleration = wheel(seed)
-
-    def slip(t):
-        """Velocity of the contact at t, for a wheel that turns at (spin + turn t)."""
-        turned = cross_exponential(velocity[3:] * t + 0.5 * acceleration[3:] * t**2) @ rotation
-        axes, c = contact(turned, axle, radius)
-        moving = velocity + acceleration * t
-        return axes @ (moving[:3] + np.cross(moving[3:], c))
-
-    h = 1e-4
-    expected = (8 * (slip(h) - slip(-h)) - slip(2 * h) + slip(-2 * h)) / (12 * h)
-    found = kernels.contact_bias(rotation, axle, radius, velocity, acceleration)
+    wheel, (q, v), h = LeaningWheel(seed), usual(seed, 4, 4), 1e-4
+    slip = [wheel.contact_velocity(q + k * h * v, v) for k in (-2, -1, 1, 2)]
+    expected = (8 * (slip[2] - slip[1]) - slip[3] + slip[0]) / (12 * h)
+    found = kernels.contact_bias(*wheel.at(q), v)
     np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-6)
 
 
-def cross_exponential(w):
-    """The rotation by the vector w [rad], Rodrigues' formula."""
-    angle = np.linalg.norm(w)
-    K = np.array([[0, -w[2], w[1]], [w[2], 0, -w[0]], [-w[1], w[0], 0]])
-    return np.eye(3) + np.sinc(angle / np.pi) * K + 0.5 * np.sinc(angle / (2 * np.pi)) ** 2 * K @ K
-
-
-def test_a_vertical_axle_is_refused():
+@pytest.mark.parametrize('kernel', [kernels.contact_rows, lambda *wheel: kernels.contact_bias(*wheel, SMALL)])
+def test_a_vertical_axle_is_refused(kernel):
+    upright = np.array([0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.3])
     with pytest.raises(ValueError, match='axle is vertical'):
-        kernels.contact_rows(np.eye(3), np.array([0.0, 0.0, 1.0]), 0.3, np.zeros((6, 2)))
+        kernel(np.eye(3), VECTOR, upright, np.zeros((6, 2)), SMALL)
 
 
-VECTOR, SMALL = np.zeros(3), np.zeros(2)
+@pytest.mark.parametrize('parents', [[0, 0], [0, 1]])
+def test_rigid_torques_of_two_point_masses_on_vertical_slides(parents):
+    # Each slide moves a mass along z, in the frame of the root or of the first one.
+    body = [*np.eye(3).ravel(), 0, 0, 0, 2.0, 0, 0, 0, *np.zeros(6)]
+    q, v, a = usual(1, (2, 5), (2, 5), (2, 5))
+    slides, gravity = np.ones(2, bool), np.array([0.0, 0.0, -9.81])
+    Q, rigid = kernels.rigid_torques(q, v, a, np.array(parents), slides, np.array([body, body]), gravity)
+    second = a[1] + (a[0] if parents[1] else 0.0)
+    first = 2.0 * a[0] + (2.0 * second if parents[1] else 0.0)
+    weight = np.array([[39.24], [19.62]] if parents[1] else [[19.62], [19.62]])
+    np.testing.assert_allclose(Q, np.tile(weight, 5))
+    np.testing.assert_allclose(rigid, weight + np.array([first, 2.0 * second]))
+
+
+@pytest.mark.parametrize('parents', [[1, 0], [0, 2], [0, -1]])
+def test_rigid_torques_refuses_a_link_before_its_parent(parents):
+    states, bodies = np.zeros((3, 2, 4)), np.zeros((2, 22))
+    with pytest.raises(IndexError):
+        kernels.rigid_torques(*states, np.array(parents), np.zeros(2, bool), bodies, np.zeros(3))
+
+
 CALLS = {
     'drift': (np.zeros(6), np.zeros(6), VECTOR, 0.1, 0.2, 0.025),
     'is_within': (VECTOR, VECTOR, VECTOR),
@@ -381,8 +406,15 @@ CALLS = {
     'friction': (VECTOR, np.ones((6, 3)), True),
     'command': (VECTOR, VECTOR, np.arange(3), VECTOR, VECTOR, VECTOR),
     'wrench_torque': (np.eye(3), VECTOR, np.zeros(6), np.zeros((6, 5)), np.zeros(5)),
-    'contact_rows': (np.eye(3), np.array([0.0, 1.0, 0.0]), 0.3, np.zeros((6, 2))),
-    'contact_bias': (np.eye(3), np.array([0.0, 1.0, 0.0]), 0.3, np.zeros(6), np.zeros(6)),
+    'contact_rows': (np.eye(3), VECTOR, WHEEL, np.zeros((6, 5)), np.zeros(5)),
+    'contact_bias': (np.eye(3), VECTOR, WHEEL, np.zeros((6, 5)), np.zeros(5), np.zeros(5)),
+    'rigid_torques': (
+        *np.zeros((3, 3, 5)),
+        np.zeros(3, np.intp),
+        np.zeros(3, bool),
+        np.zeros((3, 22)),
+        np.zeros(3),
+    ),
 }
 
 

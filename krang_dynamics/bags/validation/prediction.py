@@ -1,12 +1,11 @@
 """Torques that the model predicts for a motion, in four levels from gravity alone to the full model."""
 
 import numpy as np
-import pinocchio as pin
 
 from ...arrays import Array
 from ...robot.model import Robot
 from .filtering import FilteredMotion
-from .gravity import GravityTorques
+from .rigid_torques import RigidTorques
 
 LEVELS = ('gravity', 'inverse_dynamics', 'rotor', 'friction')
 
@@ -16,31 +15,18 @@ class Predictor:
 
     def __init__(self, robot: Robot) -> None:
         self.robot = robot
-        self._model, self._data = robot.model, robot.model.createData()
-        # Pinocchio can be built without it; one thread, because processes share the cores already.
-        self._pool = pin.ModelPool(self._model, 1) if hasattr(pin, 'rneaInParallel') else None
-        self._gravity = GravityTorques(robot.model)
+        self._rigid = RigidTorques(robot.model)
         self._rotors = robot.rotor_inertia()
 
     def torques(self, motion: FilteredMotion) -> dict[str, Array]:
         """By level: Q; A a + C v + Q without rotor inertia; with it; with friction. Each (K, n) [N m]."""
-        joints = self.robot.joint_map
-        # Pinocchio takes one sample after the other; everything else is faster one joint after the other.
-        q, v, a = (np.ascontiguousarray(x) for x in (motion.q, motion.v, motion.a))
+        joints, q, v, a = self.robot.joint_map, motion.q, motion.v, motion.a
         if not joints.is_identity:
             q, v, a = q @ joints.G.T + joints.offset, v @ joints.G.T, a @ joints.G.T
-        gravity = np.asfortranarray(joints.force(self._gravity(np.asfortranarray(q))))
-        rotor = np.asfortranarray(joints.force(self._rnea(q, v, a)))
-        rigid = rotor - (self._rotors @ motion.a.T).T
+        gravity, rigid = (np.asfortranarray(joints.force(tau)) for tau in self._rigid(q, v, a))
+        rotor = rigid + (self._rotors @ motion.a.T).T
         levels = (gravity, rigid, rotor, rotor + self.robot.friction.torque(motion.v, gravity))
         return dict(zip(LEVELS, self._at_motors(motion.q, levels), strict=True))
-
-    def _rnea(self, q: Array, v: Array, a: Array) -> Array:
-        """Inverse dynamics (K, n) [N m] of Pinocchio's joints."""
-        if self._pool is not None:
-            return np.asarray(pin.rneaInParallel(1, self._pool, q.T, v.T, a.T)).reshape(q.shape[::-1]).T
-        rows = zip(q, v, a, strict=True)
-        return np.array([pin.rnea(self._model, self._data, *row) for row in rows]).reshape(q.shape)
 
     def _at_motors(self, q: Array, levels: tuple[Array, ...]) -> tuple[Array, ...]:
         """Of a rolling robot the motor torques: u of [E -J^T] (u, lambda) = tau, 0 at passive joints."""
