@@ -8,6 +8,7 @@ import pinocchio as pin
 from ..arrays import Array, Indices
 from ..kernels import wrench_torque
 from ..robot.model import Robot
+from ..robot.rolling import Rolling
 
 ALIGNED = pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
 
@@ -29,9 +30,12 @@ class Dynamics:
         self.C = self._data.C  # only with `coriolis`
         self._is_in_order = robot.joint_map.is_identity  # then these are views of Pinocchio's own arrays
         self._point_data = self._model.createData()  # for what is not part of the pass
-        self._q = np.zeros(self._model.nq)
+        self._q, self._v = np.zeros(self._model.nq), np.zeros(self._model.nv)
         self._coriolis = coriolis
         self._state: tuple[Array, Array] | None = None  # q and v of the last pass, if it still holds
+        wheels = robot.config.rolling
+        self._rolling = Rolling(self._model, self._data, wheels) if wheels else None
+        self._constraint: tuple[Array, Array] | None = None  # J and Jdot v of the last pass, if computed
         if not self._is_in_order:
             self._fold()
         self._frames = {name: self._model.getFrameId(name, pin.FrameType.BODY) for name in robot.frames}
@@ -84,7 +88,7 @@ class Dynamics:
         state = q, v
         model, data = self._model, self._data
         self._q = q = self._map.position(q).copy()
-        v = self._map.velocity(v)
+        self._v = v = self._map.velocity(v)
         if self._coriolis:
             pin.computeCoriolisMatrix(model, data, q, v)
         pin.computeAllTerms(model, data, q, v)
@@ -92,7 +96,7 @@ class Dynamics:
             self.gravity = data.g.copy()
         else:
             self._fold()
-        self._state = state
+        self._state, self._constraint = state, None
 
     def _fold(self) -> None:
         """From Pinocchio's joints to the robot's."""
@@ -101,6 +105,13 @@ class Dynamics:
         if self._coriolis:
             self.C = fold.matrix(data.C)
         self.bias, self.gravity = fold.force(data.nle), fold.force(data.g)
+
+    def constraint(self) -> tuple[Array, Array]:
+        """J and Jdot v of the rolling wheels, with J v = 0; [otbot] section 5."""
+        assert self._rolling is not None
+        if self._constraint is None:
+            self._constraint = self._map.columns(self._rolling.jacobian()), self._rolling.bias(self._v)
+        return self._constraint
 
     def point_speed(self, v: Array) -> float:
         """Largest speed [m/s] of any point if the joints moved at v [rad/s] in the present pose."""

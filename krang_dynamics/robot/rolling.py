@@ -10,71 +10,63 @@ from ..errors import ConfigError
 from ..kernels import contact_bias, contact_rows
 from .config import WheelConfig
 
-ALIGNED = pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
-
 
 class Rolling:
     """Constraint J(q) v = 0 of a set of wheels, in Pinocchio's coordinates, of full row rank.
 
     Each wheel gives three rows: the velocity of its contact point forwards, sideways and upwards.
-    Dependent rows, such as the sideways row of a second wheel on one axle, are omitted.
+    Dependent rows, such as the sideways row of a second wheel on one axle, are omitted. The state is that
+    of `data`, whose placements and world Jacobian (pin.computeJointJacobians) must be up to date.
     """
 
-    def __init__(self, model: pin.Model, wheels: Sequence[WheelConfig]) -> None:
-        self._model = model
-        self._data = model.createData()
-        self._still = np.zeros(model.nv)
-        self._wheels = [
-            (
-                model.getFrameId(wheel.link, pin.FrameType.BODY),
-                np.array(wheel.axle) / np.linalg.norm(wheel.axle),
-                wheel.radius,
-            )
-            for wheel in wheels
-        ]
-        self._last: tuple[bytes, Array] = (b'', self._still)  # q as bytes, and J there
-        random = np.random.default_rng(0)
-        states = random.uniform(-1, 1, (6, model.nq))
-        rows = _independent(np.hstack([self._all_rows(q) for q in states]))
-        self._rows = consecutive(rows)
+    def __init__(self, model: pin.Model, data: pin.Data, wheels: Sequence[WheelConfig]) -> None:
+        self._data = data
+        self._J = data.J.reshape(6, -1)  # a view, as those of the wheels
+        self._wheels = [_geometry(model, data, wheel) for wheel in wheels]
+        rows = []
+        for q in np.random.default_rng(0).uniform(-1, 1, (6, model.nq)):
+            pin.computeJointJacobians(model, data, q)
+            rows.append(self._all_rows())
+        kept = _independent(np.hstack(rows))
+        self._rows: Indices | slice = consecutive(kept)
         # Forward rows are independent by their wheels' spin. A second sideways row or an upward row can
         # depend on another one in states where wheels line up, so those are checked in every state.
-        self._rows_vary = bool((rows >= len(wheels)).sum() > 1)
+        self._rows_vary = bool((kept >= len(wheels)).sum() > 1)
 
-    def jacobian(self, q: Array) -> Array:
+    def jacobian(self) -> Array:
         """J(q), [otbot] section 5."""
-        # Terms, observer and motor torques of one step need it at the same q.
-        if q.tobytes() != self._last[0]:
-            J = self._all_rows(q)[self._rows]
-            self._last = q.tobytes(), J[_independent(J)] if self._rows_vary else J
-        return self._last[1].copy()
+        J = self._all_rows()[self._rows]
+        return J[_independent(J)] if self._rows_vary else J
 
-    def _all_rows(self, q: Array) -> Array:
+    def bias(self, v: Array) -> Array:
+        """Jdot(q, v) v, so that J a + Jdot v = 0: the acceleration constraint of [otbot] section 5."""
+        blocks = np.empty((3, len(self._wheels)))
+        for i, (rotation, translation, wheel, moving) in enumerate(self._wheels):
+            blocks[:, i] = contact_bias(rotation, translation, wheel, self._J, moving, v)
+        bias = blocks.reshape(-1)[self._rows]
+        return bias[_independent(self._all_rows()[self._rows])] if self._rows_vary else bias
+
+    def _all_rows(self) -> Array:
         """Forward velocities of all contact points, then sideways, then upward."""
-        model, data = self._model, self._data
-        pin.computeJointJacobians(model, data, q)
-        rows = np.empty((3, len(self._wheels), model.nv))
-        for i, (frame, axle, radius) in enumerate(self._wheels):
-            rotation = pin.updateFramePlacement(model, data, frame).rotation
-            J = pin.getFrameJacobian(model, data, frame, ALIGNED).reshape(6, -1)
+        rows = np.empty((3, len(self._wheels), self._J.shape[1]))
+        for i, (rotation, translation, wheel, moving) in enumerate(self._wheels):
             try:
-                rows[:, i] = contact_rows(rotation, axle, radius, J)
+                rows[:, i] = contact_rows(rotation, translation, wheel, self._J, moving)
             except ValueError as error:
                 raise ConfigError(f'rolling: {error}') from None
-        return rows.reshape(-1, model.nv)
+        return rows.reshape(-1, self._J.shape[1])
 
-    def bias(self, q: Array, v: Array) -> Array:
-        """Jdot(q, v) v, so that J a + Jdot v = 0: the acceleration constraint of [otbot] section 5."""
-        model, data = self._model, self._data
-        pin.forwardKinematics(model, data, q, v, self._still)
-        blocks = np.empty((3, len(self._wheels)))
-        for i, (frame, axle, radius) in enumerate(self._wheels):
-            rotation = pin.updateFramePlacement(model, data, frame).rotation
-            velocity = pin.getFrameVelocity(model, data, frame, ALIGNED).vector
-            acceleration = pin.getFrameClassicalAcceleration(model, data, frame, ALIGNED).vector
-            blocks[:, i] = contact_bias(rotation, axle, radius, velocity, acceleration)
-        bias = blocks.reshape(-1)[self._rows]
-        return bias[_independent(self._all_rows(q)[self._rows])] if self._rows_vary else bias
+
+def _geometry(model: pin.Model, data: pin.Data, wheel: WheelConfig) -> tuple[Array, Array, Array, Array]:
+    """Views of rotation and translation of the joint that carries a wheel; the wheel there; its joints."""
+    frame = model.frames[model.getFrameId(wheel.link, pin.FrameType.BODY)]
+    axle = frame.placement.rotation @ np.array(wheel.axle) / np.linalg.norm(wheel.axle)
+    moving = np.zeros(model.nv)
+    for joint in list(model.supports[frame.parentJoint])[1:]:
+        moving[model.joints[joint].idx_v] = 1.0
+    placement = data.oMi[frame.parentJoint]
+    in_joint = np.array([*axle, *frame.placement.translation, wheel.radius])
+    return placement.rotation, placement.translation, in_joint, moving
 
 
 def _independent(rows: Array) -> Indices:

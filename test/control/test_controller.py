@@ -684,12 +684,12 @@ def test_a_step_keeps_no_memory():
     assert np.ptp(kept[100:]) <= 2000  # bytes
 
 
-# Otbot uses 2.9 kB, see docs/performance.md.
-@pytest.mark.parametrize('name', ['krang', 'pendubot', 'planar_2r', 'anthropomorphic'])
+@pytest.mark.parametrize('name', ['krang', 'otbot', 'pendubot', 'planar_2r', 'anthropomorphic'])
 def test_a_step_uses_2_kilobytes_at_most(name):
     robot = robot_named(name)
     hands = {f'wrench_{hand}_convention': 'applied_by_robot' for hand in robot.config.end_effectors}
-    terms = ('gravity', 'friction', 'computed_torque', 'observer', *(['wrench'] if hands else []))
+    follower = 'rolling_base' if robot.config.rolling else 'computed_torque'
+    terms = ('gravity', 'friction', follower, 'observer', *(['wrench'] if hands else []))
     controller = kd.TorqueController(
         robot, kd.Settings(terms=terms, wheels_locked=True, ramp_time=0.0, **hands)
     )

@@ -41,8 +41,8 @@ class RigidTorques:
 
     def __call__(self, q: Array, v: Array, a: Array) -> tuple[Array, Array]:
         """Q and A a + C v + Q, each (K, n) [N m], of states (K, n) of Pinocchio's joints."""
-        states = (np.ascontiguousarray(x.T) for x in (q, v, a))
-        gravity, rigid = rigid_torques(*states, self._parents, self._slides, self._bodies, self._gravity)
+        q, v, a = (np.ascontiguousarray(x.T) for x in (q, v, a))
+        gravity, rigid = rigid_torques(q, v, a, self._parents, self._slides, self._bodies, self._gravity)
         return gravity.T, rigid.T
 
 

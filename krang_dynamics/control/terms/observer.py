@@ -10,6 +10,7 @@ from ...kernels import is_near, observed, solved
 from ...robot.model import Robot
 from ...safety.modes import Fault
 from ..drivers import drivers_of
+from ..dynamics import Dynamics
 from ..parameters import Parameter
 from .term import Term, TermInputs, register_term
 
@@ -101,7 +102,7 @@ class Observer(Term):
             self.external = external
         last[:-2], last[-2], last[-1] = A, v, h
         self._has_last = True
-        self._torque = self._counted_torque(state.q)
+        self._torque = self._counted_torque(state.dynamics)
         self.contact = self._event(self._torque)
         return self._zero
 
@@ -120,11 +121,11 @@ class Observer(Term):
         """The largest external torque of any joint that counts [N m]."""
         return float(np.abs(self._torque).max())
 
-    def _counted_torque(self, q: Array) -> Array:
+    def _counted_torque(self, dynamics: Dynamics) -> Array:
         """External torque [N m] without that of rolling constraints; 0 where not commanded."""
         external = self.external
         if self._robot.config.rolling:
-            J = self._robot.constraint_jacobian(q)
+            J, _ = dynamics.constraint()
             external = external - solved(J.dot(J.T), J.dot(external)).dot(J)
         if not self._counts_all:
             external = external.copy()

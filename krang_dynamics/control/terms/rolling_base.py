@@ -47,11 +47,10 @@ class RollingBase(Term):
 
     def torque(self, state: TermInputs) -> Array:
         task, motors, reference, dynamics = self._task, self._motors, state.reference, state.dynamics
-        robot = dynamics.robot
         q_d, v_d, a_d = reference.q, reference.v, reference.a
         a = feedback(q_d, v_d, a_d, state.q, state.v, self._kp, self._kd, self._continuous)
         a[motors] = 0.0
-        J, bias = robot.constraint_jacobian(state.q), robot.constraint_bias(state.q, state.v)
+        J, bias = dynamics.constraint()
         a[motors] = -solved(J[:, motors], J.dot(a) + bias)
         # The rows of the passive joints give the forces of the wheels, as in Robot.motor_torque().
         force = dynamics.A.dot(a)
