@@ -245,7 +245,9 @@ class TorqueController:
         tuned = [type(term).from_settings(robot, new) for term in tunable]
         for term, other in zip(tunable, tuned, strict=True):
             term.check_change(other)
-        self._check_gains(tuned)
+            # Gains that stay are no reason against another change while states are slow.
+            if term.gains is not None and not np.array_equal(term.gains, other.gains or ()):
+                self._check_gains([other])
 
         def adopt() -> None:
             self.state.adopt(new, *model)

@@ -53,6 +53,17 @@ def test_enable_is_refused_with_gains_that_the_rate_makes_unstable():
     assert 'unstable with states at 50 Hz' in outputs.refused[0]
 
 
+def test_slow_states_do_not_refuse_a_change_of_other_parameters():
+    loop = Harness(terms=('computed_torque', 'damping'), gains_bandwidth=200.0)
+    steps(loop, 50, 0.02)
+    before = loop.controller.settings
+    outputs = loop.step(dt=0.02, settings=before.replace(damping=2.0))
+    assert outputs.refused == []
+    assert loop.controller.settings.damping == 2.0
+    outputs = loop.step(dt=0.02, settings=before.replace(gains_bandwidth=190.0))
+    assert 'unstable with states at 50 Hz' in outputs.refused[0]
+
+
 @pytest.mark.parametrize('share', [0.5, 2.0])
 def test_the_boundary_of_stable_gains_is_that_of_a_sampled_loop(share):
     w = share * 0.647 / (0.75 * 0.02)  # the bandwidth with a margin of 0.75 periods at 50 Hz
