@@ -40,7 +40,7 @@ setup(
             f'{NAME}.kernels',
             [f'{NAME}/kernels.c'],
             include_dirs=[numpy.get_include()],
-            extra_compile_args=['-O2', '-ffp-contract=off'],
+            extra_compile_args=['-O3', '-ffp-contract=off'],
         )
     ],
     package_data={NAME: ['py.typed', 'kernels.pyi', 'bags/validation/uplot/*']},
