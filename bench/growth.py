@@ -1,6 +1,6 @@
 """Cost as the work grows: joints, terms, rate of the states, controllers on one machine, hours of bag.
 
-`krang bench growth --plot FILE` draws it. It takes about twenty seconds on an idle machine.
+`krang bench growth --plot FILE` draws it. It takes about two minutes on an idle machine.
 """
 
 import tempfile
@@ -17,7 +17,7 @@ from krang_dynamics.control.terms.term import Term, register_term
 JOINTS = (2, 5, 10, 20, 40, 60)
 RATES = (100, 200, 500, 1000, 2000)  # [Hz]
 CONTROLLERS = (1, 2, 4)
-MINUTES = (1, 2, 4)
+MINUTES = (1, 5, 20, 60)
 TERMS = ('gravity', 'friction', 'damping', 'computed_torque', 'joint_limits', 'observer', 'wrench')
 LINK = """<link name="link{0}"><inertial><origin xyz="0.05 0 0.02"/><mass value="0.1"/>
 <inertia ixx="0.001" iyy="0.001" izz="0.001" ixy="0" ixz="0" iyz="0"/></inertial></link>"""
