@@ -52,6 +52,9 @@ class CommandCheck:
         self._standing = self._zero  # the torque of that command at rest [N m]
         self._may_begin = True  # whether the last command was zero, as at the end of a stop
         self._allowance = self._zero  # allowed change at once [N m]
+        self._rates = (self._zero, self._zero)  # limits of the rate [N m/s] ...
+        self._most = self._zero  # ... and the largest allowance with them [N m]
+        self._range: tuple[Array, Array, Array] | None = None  # a ceiling, and the commands that it allows
         self._ceiling = self._effort = limits.effort  # largest torque now, and its limit [N m]
         self._lowered = -inf  # when that limit was last lowered [s]
         self._speeds = SpeedRange(robot.nv)
@@ -70,9 +73,10 @@ class CommandCheck:
         """Advance the time; v [rad/s] is the present speed, and the speeds of the last `span` [s] count."""
         limits = self._limits
         dt = max(0.0, now - self._time)
-        rate = np.maximum(limits.effort_rate, limits.stop_rate)
-        self._most = JITTER * rate
-        self._allowance = np.minimum(self._allowance + rate * min(dt, JITTER), self._most)
+        if limits.effort_rate is not self._rates[0] or limits.stop_rate is not self._rates[1]:
+            self._rates = limits.effort_rate, limits.stop_rate
+            self._most = JITTER * np.maximum(*self._rates)
+        self._allowance = np.minimum(self._allowance + self._most * min(dt / JITTER, 1.0), self._most)
         self._lower_ceiling(now, dt)
         self._v = self._slowest = self._fastest = v
         if self._has_drag:
@@ -90,8 +94,9 @@ class CommandCheck:
             within_reach = np.minimum(self._ceiling, np.abs(self._meant) + self._most)
             self._ceiling = np.maximum(limits.effort, within_reach)
             self._lowered = now if (limits.effort < self._effort).any() else self._lowered
-        elif now - self._lowered > GRACE:
-            self._ceiling = np.maximum(limits.effort, self._ceiling - limits.stop_rate * dt)
+        elif self._ceiling is not limits.effort and now - self._lowered > GRACE:
+            ceiling = np.maximum(limits.effort, self._ceiling - limits.stop_rate * dt)
+            self._ceiling = limits.effort if (ceiling == limits.effort).all() else ceiling
         self._effort = limits.effort
 
     def check(self, command: Command, measured: Array, gravity: Array) -> Fault | None:
@@ -121,11 +126,8 @@ class CommandCheck:
         """Compare with the limits in the drivers' unit, which includes the supply voltage."""
         if not values.any():  # the end of a stop, when the motor may still turn
             return None
-        drivers, ceiling = self._drivers, self._ceiling
-        ends = drivers.command(-ceiling, self._slowest), drivers.command(ceiling, self._fastest)
-        low, high = np.minimum(*ends), np.maximum(*ends)
-        room = ROUNDING * np.maximum(np.abs(low), np.abs(high))
-        beyond = (values < low - room) | (values > high + room)
+        drivers, (low, high) = self._drivers, self._allowed()
+        beyond = (values < low) | (values > high)
         if beyond.any():
             i = int(np.argmax(beyond))
             return f'driver {drivers.names[i]!r}: {values[i]:.6g} is outside {low[i]:.6g} .. {high[i]:.6g}'
@@ -137,16 +139,27 @@ class CommandCheck:
                 return f'driver {drivers.names[i]!r}: {values[i]:.6g} is not its share, {share[i]:.6g}'
         return None
 
+    def _allowed(self) -> tuple[Array, Array]:
+        """The lowest and highest commands within the ceiling; without drag they do not depend on speed."""
+        ceiling, known = self._ceiling, self._range
+        if known is None or known[0] is not ceiling or self._has_drag:
+            ends = (
+                self._drivers.command(-ceiling, self._slowest),
+                self._drivers.command(ceiling, self._fastest),
+            )
+            low, high = np.minimum(*ends), np.maximum(*ends)
+            room = ROUNDING * np.maximum(np.abs(low), np.abs(high))
+            self._range = known = ceiling, low - room, high + room
+        return known[1], known[2]
+
     def _jump(self, values: Array, measured: Array, gravity: Array) -> str | None:
         """Rate limit as a leaky bucket: each joint accumulates the change that it may make at once."""
         drivers = self._drivers
         standing = low = high = drivers.torque(values, self._zero)
         if self._has_drag:
             low, high = drivers.torque(values, self._fastest), drivers.torque(values, self._slowest)
-        begin = np.clip(measured, -self._ceiling, self._ceiling)
-        begin[np.abs(measured) > self._ceiling + self._most] = np.nan  # no motor had this torque
         if self._meant is None:
-            reason = self._no_start(low, high, begin, gravity)
+            reason = self._no_start(low, high, self._measured(measured), gravity)
             if reason is not None:
                 return reason
             self._allowance = self._most
@@ -158,6 +171,7 @@ class CommandCheck:
         if not values.any():
             change, meant = np.minimum(change, np.abs(self._meant)), self._zero
         if self._may_begin:
+            begin = self._measured(measured)
             change = np.fmin(change, np.abs(np.clip(begin, low, high) - begin))
         rounding = ROUNDING * (self._most + np.abs(standing))
         jumps = change > self._allowance + (high - low) + rounding
@@ -167,6 +181,12 @@ class CommandCheck:
         self._allowance = self._allowance - change
         self._remember(values, meant, standing)
         return None
+
+    def _measured(self, effort: Array) -> Array:
+        """Measured effort [N m] within the ceiling; NaN where no motor can have had this torque."""
+        begin = np.clip(effort, -self._ceiling, self._ceiling)
+        begin[np.abs(effort) > self._ceiling + self._most] = np.nan
+        return begin
 
     def _no_start(self, low: Array, high: Array, begin: Array, gravity: Array) -> str | None:
         """Why a stream must not begin with a torque between low and high [N m], or None."""

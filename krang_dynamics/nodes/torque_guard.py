@@ -135,8 +135,8 @@ class TorqueGuardNode(NodeBase, Node):
         except Exception as error:  # of any kind, from any bytes
             self.warn_of_refusal(str(error) if isinstance(error, KrangError) else f'joint_states: {error}')
             return
-        # While relaying, commands cause the steps; in a stop of the guard's own, states do.
-        if is_complete and self._guard.safety.is_sending:
+        # While relaying, the state is processed before the command that answers it arrives.
+        if is_complete and self._guard.is_sending:
             self._step()
 
     def _on_imu(self, message: Any) -> None:
