@@ -29,6 +29,7 @@ from std_msgs.msg import Bool, Float64MultiArray
 WAY = 0.1  # watchdog, transport and a busy machine [s]
 GUARD = 0.05 + 1 / RATE + 0.03  # P11, and a busy machine [s]
 PER_DOMAIN = 25  # faults of one set of processes
+ATTEMPTS = 5  # to get a guard going on a stalled machine
 
 
 def time_jump(robot):
@@ -88,11 +89,17 @@ def controller_faults(count, dice, times):
 
 def guard_fault(number, times):
     """A controller that is killed or frozen: the guard takes over."""
-    with Harness() as harness:
-        guard, controller = relaying_guard(harness)
-        if controller.mode != 'active' or guard.mode != 'relaying':  # this process has paused
-            return
-        times[number.name].append(reaction(guard, controller, number))
+    for attempt in range(ATTEMPTS):
+        with Harness() as harness:
+            try:
+                guard, controller = relaying_guard(harness)
+            except AssertionError as error:  # states paused before the fault: the machine stalls
+                print(f'attempt {attempt + 1}: {str(error).splitlines()[0]}', flush=True)
+                continue
+            if controller.mode == 'active' and guard.mode == 'relaying':
+                times[number.name].append(reaction(guard, controller, number))
+                return
+    raise SystemExit(f'{number.name}: no guard relayed in {ATTEMPTS} attempts')
 
 
 def main():
