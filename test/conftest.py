@@ -2,12 +2,12 @@
 
 import os
 
-from krang_dynamics.nodes.ros.transport import avoid_shared_memory
+from krang_dynamics.nodes.ros.transport import set_up_fast_dds
 
 # Tests that start ROS nodes stay on this machine.
 os.environ['ROS_AUTOMATIC_DISCOVERY_RANGE'] = 'LOCALHOST'
 # A test with ROS in its own process discovers nodes as fast as they discover each other.
-avoid_shared_memory(os.environ, os.environ.get('RMW_IMPLEMENTATION', 'rmw_fastrtps_cpp'))
+set_up_fast_dds(os.environ, os.environ.get('RMW_IMPLEMENTATION', 'rmw_fastrtps_cpp'))
 # Each worker has a domain of its own, apart from those that a harness claims.
 os.environ['ROS_DOMAIN_ID'] = str(102 + os.getpid() % 100)
 # Threads of BLAS would compete with the other worker, for matrices that are small.

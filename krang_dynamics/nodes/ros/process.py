@@ -13,8 +13,8 @@ from rclpy.signals import SignalHandlerOptions
 
 from ...errors import KrangError
 from .executor import make_executor
-from .realtime import set_up
-from .transport import avoid_shared_memory
+from .realtime import return_large_blocks, set_up
+from .transport import set_up_fast_dds
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 LONGEST_WAIT = 0.05  # after which signals are checked [s]
@@ -25,7 +25,8 @@ def init(args: Sequence[str] | None = None) -> None:
 
     rclpy's own handler would shut the context down before the robot has come to rest.
     """
-    avoid_shared_memory(os.environ, rclpy.get_rmw_implementation_identifier())
+    return_large_blocks()
+    set_up_fast_dds(os.environ, rclpy.get_rmw_implementation_identifier())
     set_logger_level('rcl', LoggingSeverity.FATAL)  # it would log a wrong argument in a line of its own
     try:
         rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)

@@ -11,6 +11,8 @@ from ...errors import InputError
 
 _MCL_CURRENT_AND_FUTURE = 3  # of mlockall
 _CAP_IPC_LOCK = 14  # bit of the capabilities
+_M_MMAP_THRESHOLD = -3  # of mallopt
+_LARGE = 131072  # glibc's threshold before it has freed a larger block [bytes]
 
 
 def set_up(thread_priority: int, lock_memory: bool, cpu_affinity: Sequence[int]) -> list[str]:
@@ -21,6 +23,15 @@ def set_up(thread_priority: int, lock_memory: bool, cpu_affinity: Sequence[int])
     """
     refusals = (_set_priority(thread_priority), _lock_memory(lock_memory), _set_affinity(cpu_affinity))
     return [refusal for refusal in refusals if refusal]
+
+
+def return_large_blocks() -> None:
+    """Return every large block to the system when it is freed.
+
+    By default glibc keeps blocks of the size of those freed before; small ones between them hold their space.
+    """
+    with suppress(AttributeError):  # another C library
+        ctypes.CDLL(None).mallopt(_M_MMAP_THRESHOLD, _LARGE)
 
 
 def freeze_garbage() -> bool:

@@ -1,4 +1,4 @@
-"""How messages travel: without shared memory, where the middleware is Fast DDS.
+"""How messages travel: without shared memory, and in memory that is freed, where the middleware is Fast DDS.
 
 A process that is killed or frozen while it holds a lock of Fast DDS's shared memory blocks all publishers
 of the processes that send to it, for a second. Over UDP its messages are dropped instead.
@@ -9,11 +9,12 @@ from collections.abc import MutableMapping
 from ...robot.library import share
 
 RANGE, PROFILES = 'ROS_AUTOMATIC_DISCOVERY_RANGE', 'FASTRTPS_DEFAULT_PROFILES_FILE'
+MEMORY = 'RMW_FASTRTPS_USE_QOS_FROM_XML'  # otherwise rmw_fastrtps ignores the profile's management of memory
 # Who has set up the middleware by one of these keeps that set-up.
 CHOICES = (PROFILES, 'FASTDDS_DEFAULT_PROFILES_FILE', 'FASTDDS_BUILTIN_TRANSPORTS', 'ROS_STATIC_PEERS')
 
 
-def avoid_shared_memory(environment: MutableMapping[str, str], middleware: str) -> None:
+def set_up_fast_dds(environment: MutableMapping[str, str], middleware: str) -> None:
     """Set the variables that Fast DDS reads when ROS starts."""
     folder = share() / 'config' / 'fastdds'
     localhost = str(folder / 'localhost.xml')
@@ -25,3 +26,4 @@ def avoid_shared_memory(environment: MutableMapping[str, str], middleware: str) 
         environment[PROFILES] = localhost
     elif not environment.get(PROFILES):
         environment[PROFILES] = str(folder / 'network.xml')
+    environment.setdefault(MEMORY, '1')

@@ -143,3 +143,22 @@ def test_a_collector_that_was_off_stays_off(collections):
     gc.disable()
     thaw_garbage(freeze_garbage())
     assert not gc.isenabled()
+
+
+def test_freed_blocks_return_to_the_system():
+    code = (
+        'from krang_dynamics.nodes.ros.realtime import return_large_blocks\n'
+        'def memory():\n'
+        "    return int(open('/proc/self/statm').read().split()[1]) * 4096 / 1e6\n"
+        "large = [b'x' * 2_000_000]\n"  # glibc keeps blocks of this size after it has freed one
+        'return_large_blocks()\n'
+        'large.clear()\n'
+        'begin, small = memory(), []\n'
+        'for _ in range(50):\n'
+        "    large.append(b'x' * 1_000_000)\n"
+        '    small.append(bytearray(50_000))\n'
+        'large.clear()\n'
+        'print(memory() - begin)\n'
+    )
+    done = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True, check=True)
+    assert float(done.stdout) < 5.0  # MB, after 50

@@ -1,4 +1,7 @@
-"""No shared memory of Fast DDS: a process that dies with one of its locks would block the guard."""
+"""No shared memory of Fast DDS: a process that dies with one of its locks would block the guard.
+
+And no space is kept for large messages after they were taken.
+"""
 
 import os
 import subprocess
@@ -9,7 +12,7 @@ from pathlib import Path
 import pytest
 from nodes.harness import Controller, Guard, Harness
 
-from krang_dynamics.nodes.ros.transport import avoid_shared_memory
+from krang_dynamics.nodes.ros.transport import set_up_fast_dds
 from krang_dynamics.robot.library import share
 
 FOLDER = share() / 'config' / 'fastdds'
@@ -26,16 +29,40 @@ for number in map(int, os.listdir('/proc/self/fd')):
     except OSError:
         pass  # it is no socket
 """
+LARGE_MESSAGES = """
+import rclpy
+from std_msgs.msg import String
+from krang_dynamics.nodes.ros.process import init
+
+def memory():
+    return int(open('/proc/self/statm').read().split()[1]) * 4096 / 1e6
+
+init()
+node, taken = rclpy.create_node('a'), []
+node.create_subscription(String, 'b', lambda message: taken.append(len(message.data)), 10)
+publisher = node.create_publisher(String, 'b', 10)
+while publisher.get_subscription_count() == 0:
+    pass
+begin = memory()
+for _ in range(10):
+    publisher.publish(String(data=5_000_000 * 'x'))
+while len(taken) < 10:
+    rclpy.spin_once(node)
+print(memory() - begin)
+"""
 
 
 def changed(middleware='rmw_fastrtps_cpp', **environment):
     """The environment afterwards."""
-    avoid_shared_memory(environment, middleware)
+    set_up_fast_dds(environment, middleware)
     return environment
 
 
 def test_in_a_network_a_profile_replaces_the_default():
-    assert changed() == {'FASTRTPS_DEFAULT_PROFILES_FILE': str(FOLDER / 'network.xml')}
+    assert changed() == {
+        'FASTRTPS_DEFAULT_PROFILES_FILE': str(FOLDER / 'network.xml'),
+        'RMW_FASTRTPS_USE_QOS_FROM_XML': '1',
+    }
     given = {'ROS_AUTOMATIC_DISCOVERY_RANGE': 'SUBNET'}
     assert changed(**given)['ROS_AUTOMATIC_DISCOVERY_RANGE'] == 'SUBNET'
 
@@ -97,6 +124,15 @@ def test_the_buffer_holds_what_arrives_while_a_recorder_is_not_scheduled():
     assert max(map(int, sizes)) >= min(most, 4 * 2**20)
     profiles = [ET.parse(profile) for profile in FOLDER.glob('*.xml')]
     assert {profile.findtext('.//{*}receiveBufferSize') for profile in profiles} == {str(4 * 2**20)}
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize('reach', ['LOCALHOST', 'OFF'])
+def test_no_space_is_kept_for_large_messages(reach):
+    environment = {**os.environ, 'ROS_AUTOMATIC_DISCOVERY_RANGE': reach}
+    words = [sys.executable, '-c', LARGE_MESSAGES]
+    growth = subprocess.run(words, env=environment, capture_output=True, text=True, check=True).stdout
+    assert float(growth) < 10.0  # MB, after 50
 
 
 @pytest.mark.processes
