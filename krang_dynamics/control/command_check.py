@@ -116,7 +116,7 @@ class CommandCheck:
         if not isinstance(values, np.ndarray) or values.dtype != FLOAT64 or values.shape != (len(names),):
             return f'{np.size(values)} numbers for {len(names)} drivers: {self._label}'
         if command.label not in ('', self._label):
-            return f'it is for {command.label!r}, but the drivers are {self._label!r}'
+            return f'it is for {command.label[:200]!r}, but the drivers are {self._label!r}'
         if not is_finite(values):
             i = int(np.argmin(np.isfinite(values)))
             return f'driver {names[i]!r}: {values[i]} is not finite'

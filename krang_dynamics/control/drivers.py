@@ -1,6 +1,6 @@
 """Conversion between joints and motor drivers, as the robot file's `actuators` describe it."""
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from math import isclose, nan
 from typing import TYPE_CHECKING
@@ -153,23 +153,24 @@ class _Reader:
 
     def _translate(self, names: tuple[str, ...]) -> _Translation | None:
         """The conversion of a message with these names; None if it needs none."""
-        if len(set(names)) < len(names):
+        places = {name: i for i, name in enumerate(names)}
+        if len(places) < len(names):
             return None
-        groups = [group for name in names if (group := self._group(name, names))]
+        groups = [group for name in names if (group := self._group(name, places))]
         first = [group[0] for group in groups]
         drivers = [actuator for group in groups for actuator in group]
         translation = _Translation(
             tuple(actuator.joint for actuator in first),
-            np.array([names.index(a.name) for a in first], dtype=np.intp),
+            np.array([places[a.name] for a in first], dtype=np.intp),
             np.array([a.sign / a.ratio for a in first]),
             np.array([a.offset for a in first]),
-            np.array([names.index(a.name) for a in drivers], dtype=np.intp),
+            np.array([places[a.name] for a in drivers], dtype=np.intp),
             np.array([scale for group in groups for scale in _effort_scales(group)]),
             np.cumsum([0, *map(len, groups)], dtype=np.intp)[:-1],
         )
         return None if translation.is_identity(names) else translation
 
-    def _group(self, name: str, names: tuple[str, ...]) -> list[ActuatorConfig]:
+    def _group(self, name: str, names: Container[str]) -> list[ActuatorConfig]:
         """All drivers of the joint of which `name` is the first driver in the message; else none."""
         actuator = self._actuators.get(name)
         unchanged = [ActuatorConfig(name, name)]

@@ -42,7 +42,7 @@ from .ros.diagnostics import Statistics
 from .ros.executor import drain
 from .ros.flight_recorder import FlightRecorder
 from .ros.lifecycle import DONE, FAILED, guard_transitions
-from .ros.node_base import NodeBase, decoded
+from .ros.node_base import LONGEST_LINE, NodeBase, decoded
 from .ros.process import run
 from .ros.realtime import freeze_garbage, thaw_garbage
 from .ros.ros_parameters import NODE_PARAMETERS, RosParameters
@@ -540,7 +540,8 @@ class TorqueControllerNode(NodeBase, LifecycleNode):
         unknown = self.session.controller.unknown_joints
         if len(unknown) != self._unknown_joints:
             self._unknown_joints = len(unknown)
-            self.get_logger().info(f'ignoring unknown joints: {", ".join(sorted(unknown))}')
+            text = f'ignoring unknown joints: {", ".join(sorted(unknown))}'
+            self.get_logger().info(text[:LONGEST_LINE])
 
     def _write_flight(self, whole: bool) -> None:
         recorder = self._recorder

@@ -193,14 +193,15 @@ class JointBuffer:
         key = tuple(names)
         if key in self._maps:
             return self._maps[key]
-        repeated = sorted({name for name in key if key.count(name) > 1})
-        if repeated:
-            return f'joint {repeated[0]!r} occurs twice'
+        places = {name: i for i, name in enumerate(key)}
+        if len(places) < len(key):
+            repeated = min(name for i, name in enumerate(key) if places[name] != i)
+            return f'joint {repeated!r} occurs twice'
         if len(self._maps) >= MOST_LISTS:  # more than real publishers have: invalid data
             self._maps.clear()
             self.extra.clear()
-        joints = np.array([self._index[name] for name in self.joint_names if name in key], dtype=np.intp)
-        rows = np.array([key.index(name) for name in self.joint_names if name in key], dtype=np.intp)
+        joints = np.array([self._index[name] for name in self.joint_names if name in places], dtype=np.intp)
+        rows = np.array([places[name] for name in self.joint_names if name in places], dtype=np.intp)
         self._maps[key] = (None if key == self.joint_names else rows, joints)
         self.extra |= {name for name in key if name not in self._index}
         return self._maps[key]

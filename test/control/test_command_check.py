@@ -46,6 +46,7 @@ def test_a_command_within_limits_and_rate_is_right(checked):
     [
         (np.zeros(3), '', '3'),
         (np.zeros(2), 'joint_2,joint_1', "'joint_2,joint_1'"),
+        (np.zeros(2), 10_000 * 'x', f"it is for '{200 * 'x'}', but"),
         (np.array([0.0, np.nan]), '', "driver 'joint_2': nan is not finite"),
         (np.array([100.1, 0.0]), '', "driver 'joint_1': 100.1 is outside -100 .. 100"),
     ],

@@ -14,6 +14,7 @@ ORDERS = {b'\0\0': '>', b'\0\1': '<'}  # plain CDR, big and little endian
 COUNT = {order: struct.Struct(f'{order}I').unpack_from for order in '<>'}
 STAMP = {order: struct.Struct(f'{order}iI').unpack_from for order in '<>'}
 EMPTY = np.zeros(0)
+LONGEST_NAMES = 16_384  # of all names of a message together, so that they do not delay a control loop [bytes]
 
 
 def read_header_and_names(data: bytes) -> tuple[str, tuple[str, ...], int]:
@@ -44,11 +45,13 @@ def find_numbers(
 def read_names(data: bytes, place: int, order: str) -> tuple[tuple[str, ...], int]:
     """Strings without their terminating zeros, and the place after them."""
     count, place = read_count(data, place, order, item_size=4)
-    unpack, names = COUNT[order], []
+    unpack, names, end = COUNT[order], [], place + LONGEST_NAMES
     for _ in range(count):
         place += -place % 4
         begin = place + 4
         place = begin + unpack(data, place)[0]
+        if place > end:
+            raise ValueError(f'its names have more than {LONGEST_NAMES} bytes')
         names.append(data[begin : place - 1].decode('utf-8', 'replace'))
     return tuple(names), place
 

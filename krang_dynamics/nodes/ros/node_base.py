@@ -16,7 +16,8 @@ from .executor import drain
 from .ros_parameters import RosParameters
 
 WARNING_PERIOD = 1.0  # between two warnings of a kind about refused messages [s]
-MOST_KINDS = 50
+MOST_KINDS = 50  # of warnings per second
+LONGEST_LINE = 2000  # characters of a line in the log; names in messages may have any length
 SIMULATED_STOP = 0.3  # longest stop of a simulated robot at the end of the process [s]
 GIGA = 1_000_000_000
 
@@ -137,9 +138,10 @@ class NodeBase(ABC):
         now = monotonic()
         if now - self._warned.get(kind, -WARNING_PERIOD) >= WARNING_PERIOD:
             if len(self._warned) >= MOST_KINDS:
-                self._warned.clear()
-            self._warned[kind] = now
-            self.get_logger().warning(text)
+                self._warned = {k: t for k, t in self._warned.items() if now - t < WARNING_PERIOD}
+            if len(self._warned) < MOST_KINDS:
+                self._warned[kind] = now
+                self.get_logger().warning(text[:LONGEST_LINE])
 
 
 def decoded(data: bytes, kind: type, name: str) -> Any:

@@ -14,6 +14,7 @@ from .self_distance_monitor import SelfDistanceMonitor
 
 SHORT = 4096  # a message that takes less time than a control period to decode and prepare [bytes]
 MOST_WAITING = 100
+LARGEST = 64_000_000  # bytes that wait at most; the newest message may be larger
 YIELD = 1e-4  # sleep between two parts of the work, so that the control loop gets the interpreter [s]
 
 Result = JointTrajectory | PreparedTrajectory | KrangError  # with the time of reception [ns]
@@ -52,6 +53,8 @@ class TrajectoryWorker:
             if trajectory is not None and is_idle and not is_checked:
                 return trajectory
             self._jobs.append((self._generation, data, received, bounds))
+            while len(self._jobs) > 1 and sum(len(job[1]) for job in self._jobs) > LARGEST:
+                self._jobs.popleft()
             self._changed.notify()
         return None
 

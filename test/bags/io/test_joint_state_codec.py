@@ -208,6 +208,12 @@ def test_a_large_message_of_invalid_data_does_not_hang(filler, start):
     read_or_refuse(JointStateReader(), BYTES[:start] + filler * (65_000 // len(filler)))
 
 
+@pytest.mark.parametrize('names', [['x' * 20_000], [f'joint_{i}' for i in range(2000)]])
+def test_names_that_would_delay_a_control_loop_are_refused(names):
+    with pytest.raises(InputError, match='names have more than 16384 bytes'):
+        JointStateReader().read(encode(names, 0, *np.zeros((3, 0))), ARRIVAL)
+
+
 @very_many
 @given(data=st.binary(max_size=200), head=st.sampled_from([b'\0\1\0\0', b'\0\0\0\0', b'']))
 def test_invalid_data_are_read_or_refused(data, head):

@@ -8,7 +8,7 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter
 from rosgraph_msgs.msg import Clock
 
-from krang_dynamics.nodes.ros.node_base import WARNING_PERIOD, NodeBase
+from krang_dynamics.nodes.ros.node_base import LONGEST_LINE, MOST_KINDS, WARNING_PERIOD, NodeBase
 from krang_dynamics.nodes.ros.ros_parameters import NODE_PARAMETERS, RosParameters
 
 LONG = 20.0  # deadline of events that should happen at once [s]
@@ -93,6 +93,16 @@ def test_refusals_are_not_logged_at_the_rate_of_the_messages(make, capfd):
         'trajectory: another kind',
         'joint: much later',
     ]
+
+
+def test_a_log_is_filled_neither_by_names_that_change_nor_by_long_ones(make, capfd):
+    node = make()
+    for k in range(10 * MOST_KINDS):
+        node.warn_of_refusal(f"unknown joint 'joint_{k}{5000 * 'x'}': ignored")
+    time.sleep(0.05)
+    lines = [line for line in capfd.readouterr().err.splitlines() if 'refused: ' in line]
+    assert len(lines) == MOST_KINDS
+    assert max(map(len, lines)) < LONGEST_LINE + 100
 
 
 # -- the process ---------------------------------------------------------------------------------------

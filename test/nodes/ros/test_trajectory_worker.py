@@ -9,7 +9,7 @@ import krang_dynamics as kd
 from krang_dynamics.bags.io.trajectory_codec import encode_trajectory
 from krang_dynamics.control.reference.joint_reference import Reference
 from krang_dynamics.control.reference.trajectory import PreparedTrajectory
-from krang_dynamics.nodes.ros.trajectory_worker import SHORT, TrajectoryWorker
+from krang_dynamics.nodes.ros.trajectory_worker import LARGEST, SHORT, TrajectoryWorker
 
 ROBOT = kd.load_robot('planar_2r')
 REFERENCE = Reference(ROBOT)
@@ -75,3 +75,13 @@ def test_invalid_messages_are_refused_and_do_not_end_the_thread(worker):
     assert 'outside its limits' in str(next_result(worker)[0])
     take(worker, message(1000))
     assert isinstance(next_result(worker)[0], PreparedTrajectory)
+
+
+def test_the_size_of_waiting_messages_is_bounded_and_the_newest_remains(worker):
+    large = bytes(LARGEST // 4)
+    for k in range(20):
+        take(worker, large, k)
+        with worker._changed:
+            assert sum(len(data) for _, data, _, _ in worker._jobs) <= LARGEST
+    while next_result(worker)[1] != 19:
+        pass
