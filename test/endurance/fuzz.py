@@ -18,22 +18,40 @@ from nodes.monitor import Monitor
 from nodes.test_invalid_data import BURST, EFFORT, PAUSE, InvalidData, recover
 from rclpy._rclpy_pybind11 import RCLError
 from rclpy.serialization import serialize_message
-from std_msgs.msg import Bool
+from std_msgs.msg import Bool, String
 
-ROUND = 1000  # messages between two attempts to get the nodes going again
+ROUND = 500  # messages between two attempts to get the nodes going again
 CHECK = 10_000  # messages between two checks
 GROWTH = 60.0  # memory that a node may gain after the first tenth [MB]
 RAW = 0.4  # share of the messages whose bytes are changed
+PRESSED = 0.02  # share of pressed emergency stops: nothing else can be refused while one is latched
 
 
 class Fuzzer(InvalidData):
     """Messages, and bytes that were messages."""
 
-    def __init__(self, robot, seed):
+    def __init__(self, robot, controller, seed):
         super().__init__(robot)
+        self.controller = controller
         self.dice.seed(seed)
-        self.kinds |= {'sim/effort_commands': self.command, 'imu': self.wrench, 'odom': self.trajectory}
+        self.kinds |= {
+            'emergency_stop': self.stop,
+            'sim/effort_commands': self.command,
+            'guard/deadman': self.switch,
+            'guard/emergency_stop': self.stop,
+            'guard/torque_controller/state': self.state,
+        }
         self.last = b'\x00\x01\x00\x00'
+
+    def stop(self):
+        return Bool(data=self.dice.random() < PRESSED)
+
+    def state(self):
+        """The controller's state for its guard, with changed characters."""
+        text = list(self.controller.states.last.message.data)
+        for _ in range(self.dice.choice([0, 1, 1, 2, 5])):
+            text[self.dice.randrange(len(text))] = self.dice.choice(['', '0', '9', '[', '{', '"', '-', 'ä'])
+        return String(data=''.join(text) * self.dice.choice([1, 1, 1, 0, 20]))
 
     def raw(self, message):
         """The bytes of a message after a mutation."""
@@ -68,7 +86,7 @@ def refusals(*processes):
     for process in processes:
         for line in process.log.splitlines():
             if 'WARN' in line or 'ERROR' in line:
-                text = re.sub(r"'[^']*'|[-+]?\d[\d.e+-]*|nan|inf", '#', line.partition(']: ')[2])
+                text = re.sub(r"'[^']*('|$)|[-+]?\d[\d.e+-]*|nan|inf", '#', line.partition(']: ')[2])
                 counts[text[:90]] += 1
     return counts
 
@@ -103,7 +121,7 @@ def main():
         guard = Guard(harness, '/guard', **quick)
         controller.activate()
         controller.drive()
-        fuzzer, begin = Fuzzer(robot, options.seed), 0.0
+        fuzzer, begin = Fuzzer(robot, controller, options.seed), 0.0
         nodes = {'controller': controller, 'guard': guard, 'simulator': simulator}
         first = {}
         for k in range(count):
@@ -117,6 +135,8 @@ def main():
                 time.sleep(PAUSE)
             if k % ROUND == 0:
                 recover(robot, controller, guard, fuzzer)
+                guard.set(**fuzzer.parameters())
+                simulator.set(**fuzzer.parameters())
             if k % CHECK == CHECK - 1:
                 check(robot, controller, guard, begin)
                 begin = time.time()

@@ -395,6 +395,9 @@ class Controller(Process):
 class Guard(Process):
     """The process between controller and driver, and the commands that it passes."""
 
+    services: ClassVar = {**Process.services, 'set_parameters_atomically': SetParametersAtomically}
+    set = Controller.set
+
     def __init__(self, harness, namespace='', **parameters):
         self.passed = Topic(harness, Float64MultiArray, f'{namespace}/guarded/effort_commands')
         super().__init__(harness, 'torque_guard', namespace, **parameters)
