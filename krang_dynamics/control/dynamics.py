@@ -30,6 +30,7 @@ class Dynamics:
         self.C = self._data.C  # only with `coriolis`
         self._is_in_order = robot.joint_map.is_identity  # then these are views of Pinocchio's own arrays
         self._point_data = self._model.createData()  # for what is not part of the pass
+        self._motions = [motion.vector for motion in self._point_data.v]  # views, which are slow to get
         self._q, self._v = np.zeros(self._model.nq), np.zeros(self._model.nv)
         self._coriolis = coriolis
         self._state: tuple[Array, Array] | None = None  # q and v of the last pass, if it still holds
@@ -117,7 +118,7 @@ class Dynamics:
         """Largest speed [m/s] of any point if the joints moved at v [rad/s] in the present pose."""
         model, data = self._model, self._point_data
         pin.forwardKinematics(model, data, self._q, self._map.velocity(v))
-        motions = np.array([motion.vector for motion in data.v])[self._bodies]
+        motions = np.array(self._motions)[self._bodies]
         speeds = motions[:, :3] + (self._levers @ motions[:, 3:, None])[:, :, 0]
         return float(np.sqrt(np.square(speeds).sum(axis=1).max()))
 
