@@ -92,7 +92,10 @@ class StopState:
         The distance is (a - a')^T A (a - a'): braking that exceeds the limits never accelerates the robot.
         Joints at a limit are exchanged until each would need more torque than its limit, and no other does.
         """
-        side = np.zeros(len(torque))  # 1: at the upper limit, -1: at the lower one
+        beyond = self.driven * np.abs(torque) > (1 + ROUNDING) * self.effort
+        if not beyond.any():
+            return torque
+        side = np.where(beyond, np.sign(torque), 0.0)  # 1: at the upper limit, -1: at the lower one
         for turn in range(4 * len(torque)):
             rows = np.flatnonzero(side)
             short = np.linalg.solve(self.A[np.ix_(rows, rows)], (side * self.effort - torque)[rows])
@@ -283,7 +286,7 @@ class Lower(SupportingStop):
         self._wanted: Array | None = None  # torque of the last step, before the effort limits [N m]
         self._smooth_v: Array | None = None  # mean velocities over SMOOTHING [rad/s]
         self._rest_v = np.zeros_like(torque)  # ... and over RESTING
-        self._carried = np.zeros(len(torque), dtype=bool)
+        self._carried = self._none = np.zeros(len(torque), dtype=bool)
         self._resting = 0.0  # time at rest [s]
 
     def _with_state(self, elapsed: float, state: StopState) -> Array:
@@ -299,7 +302,7 @@ class Lower(SupportingStop):
         self._change_support(elapsed, speed, self._floor(fall, max(mean_speed, speed - NOISE), decay))
         self._change_load(elapsed, damping, speed > max(FAST, mean_speed) and self._is_delivered(state))
         self._load = np.clip(self._load, -state.effort, state.effort)
-        self._carried = state.carried(decay, self._smooth_v) & (self._support == 0.0)
+        self._carried = state.carried(decay, self._smooth_v) if self._support == 0.0 else self._none
         self.finished = self._support == 0.0 and self._is_at_rest(elapsed, decay, state)
         if self.finished:
             return np.zeros_like(state.gravity)
