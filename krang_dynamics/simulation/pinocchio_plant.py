@@ -4,6 +4,7 @@ import numpy as np
 import pinocchio as pin
 
 from ..arrays import Array
+from ..kernels import is_within
 from ..robot.model import Robot
 from .plant import Plant, rk4_step
 
@@ -53,7 +54,7 @@ class PinocchioPlant(Plant):
 
     def _acceleration(self, q: Array, v: Array, force: Array) -> Array:
         force = force - self._drag(q, v)
-        if self._end_stops is not None:
+        if self._end_stops is not None and not is_within(q, *self._end_stops):
             force += self._stop_torque(q, v, *self._end_stops)
         if self._pushes:
             force += self.robot.wrench_to_torque(q, self._pushes)
