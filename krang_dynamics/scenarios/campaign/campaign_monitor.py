@@ -121,6 +121,7 @@ class Monitor:
         self._stop: float | None = None  # when the present stop began [s]
         self._was_driving = False
         self._first, self._settled = 0.0, inf  # largest speed until then [m/s], and when [s]
+        self._energy = 0.0  # largest kinetic energy until then [J]
         self._cause = ''  # why the present stop is not judged
 
     def fail(self, now: float, promise: str) -> None:
@@ -247,7 +248,7 @@ class Monitor:
         """From now on the robot is slowed down, as soon as the torque has changed by so much [N m] (P3)."""
         rows = self._commanded > 0
         wait = float((change / self.bounds.rate)[rows].max())
-        self._first, self._settled = 0.0, now + wait + self.delay + self.period
+        self._first, self._energy, self._settled = 0.0, 0.0, now + wait + self.delay + self.period
 
     def _check_stop(
         self, now: float, q: Array, v: Array, torque: Array, is_pushed: bool, beyond: str
@@ -267,13 +268,23 @@ class Monitor:
             self._settled = max(self._settled, now)
         if now <= self._settled:
             self._first = max(self._first, speed)
-            return
-        bound = max(FASTEST, TOLERANCE * self._first if now < self._settled + BRAKING else 0.0)
-        if speed > bound:
+            self._energy = max(self._energy, self._kinetic_energy(q, v))
+        elif speed > FASTEST and not self._is_slowing_down(now, q, v, speed):
             if self._cause:
                 self.beyond = self.beyond or self._cause
             else:
                 self.fail(now, f'P13: {speed:.3f} m/s in a stop that began with {self._first:.3f} m/s')
+
+    def _is_slowing_down(self, now: float, q: Array, v: Array, speed: float) -> bool:
+        """Whether a robot that was too fast may still be so.
+
+        Where a link hits its end stop, the others become faster although the robot loses energy.
+        """
+        if now >= self._settled + BRAKING:
+            return False
+        if speed <= TOLERANCE * self._first:
+            return True
+        return self._first > FASTEST and self._kinetic_energy(q, v) <= self._energy
 
     def touch(self, now: float, force: float, beyond: str) -> None:
         """The force on a wall [N]."""
@@ -284,6 +295,11 @@ class Monitor:
                 self.beyond = self.beyond or cause
             else:
                 self.fail(now, f'contact: {force:.0f} N on a wall')
+
+    def _kinetic_energy(self, q: Array, v: Array) -> float:
+        """Of the commanded joints [J]."""
+        A = self._map.matrix(pin.crba(self._model, self._data, self._map.position(q)))
+        return float(0.5 * (self._commanded * v) @ A @ (self._commanded * v))
 
     def speed(self, q: Array, v: Array) -> float:
         """Of the fastest link origin, by the commanded joints alone [m/s]."""

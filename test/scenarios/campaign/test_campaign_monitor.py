@@ -290,6 +290,29 @@ def test_a_robot_that_was_blind_is_judged_again_when_the_states_return():
     assert monitor.broken_at == pytest.approx(1.73 + campaign_monitor.BRAKING, abs=0.02)
 
 
+@pytest.mark.parametrize(('share', 'is_broken'), [(0.9, False), (1.1, True)])
+def test_a_link_may_become_faster_only_while_the_robot_loses_energy(share, is_broken):
+    robot = robot_named('planar_2r')
+    plan = load_plan(robot)
+    monitor = campaign_loop.Loop(robot, plan, plan.draw(0)).monitor
+    monitor.is_enabled, torque = True, robot.gravity_torque(robot.home)
+    A = robot.mass_matrix(robot.home)
+    first = np.array([0.5, 0.0])
+    # As after the first link has hit its end stop: the second one has a share of the energy.
+    second = np.array([0.0, 0.5 * np.sqrt(share * A[0, 0] / A[1, 1])])
+    assert 0.5 < 1.05 * monitor.speed(robot.home, first) < monitor.speed(robot.home, second)
+    for k in range(250, 600):
+        t = k * monitor.period
+        for node in (monitor.controller, monitor.guard):
+            monitor.state(node, t, 10 + t, 10 + t, np.zeros(2 * robot.nv), torque)
+            monitor.sends(node, t, torque, is_driving=t < 1.1)
+        monitor.check(t, robot.home, first if t < 1.3 else second, torque, False, '')
+        if t < 1.3:
+            assert monitor.broken == ''
+    assert monitor.broken.startswith('P13')  # in any case it must be slow after a second
+    assert monitor.broken_at == pytest.approx(1.3 if is_broken else 1.1 + campaign_monitor.BRAKING, abs=0.02)
+
+
 def test_the_monitor_shares_no_code_with_the_controller():
     from pathlib import Path
 
