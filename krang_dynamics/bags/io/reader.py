@@ -23,6 +23,7 @@ class Bag:
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
         self._damage: list[str] = []
+        self._count: int | None = None  # messages of the recording by its metadata.yaml
         self._files = self._open()
         self.topics: dict[str, Topic] = {}
         for file in self._files:
@@ -30,6 +31,7 @@ class Bag:
         covered = [file for file in self._files if file.stop > file.start]
         if not self.topics or not covered:
             raise self._error(['it contains no messages; was anything published while it was recorded?'])
+        self._check_count()
         self.start = min(file.start for file in covered)  # [ns]
         self.stop = max(file.stop for file in covered)  # [ns], after the last message
 
@@ -128,6 +130,7 @@ class Bag:
             data = yaml.safe_load((self.path / 'metadata.yaml').read_text(encoding='utf-8'))
             information = data['rosbag2_bagfile_information']
             named = [self.path / Path(name).name for name in information['relative_file_paths']]
+            self._count = information.get('message_count')
         except (OSError, ValueError, yaml.YAMLError, KeyError, TypeError):
             if present:
                 self._note('metadata.yaml is missing or damaged; the files were read without it')
@@ -145,6 +148,12 @@ class Bag:
                 f'{self.path}: contains no .mcap or .db3 file; give the folder of a rosbag2 recording'
             )
         return found
+
+    def _check_count(self) -> None:
+        """Note if the files, which are whole by themselves, lack messages of the recording."""
+        counts = [file.count for file in self._files if file.count is not None]
+        if len(counts) == len(self._files) and self._count not in (None, sum(counts)) and not self.damage:
+            self._note(f'metadata.yaml counts {self._count} messages, the files have {sum(counts)}')
 
     def _error(self, problems: list[str]) -> BagError:
         return BagError(f'{self.path}: it cannot be read: {"; ".join([*self._damage, *problems])}')

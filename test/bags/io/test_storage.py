@@ -1,6 +1,7 @@
 """Recordings that are whole, truncated, damaged, foreign or empty."""
 
 import shutil
+import struct
 
 import numpy as np
 import pytest
@@ -94,6 +95,63 @@ def test_a_truncated_recording_without_metadata_is_read(bags, tmp_path):
     assert found == COUNT
     assert any('metadata.yaml' in line for line in damage)
     assert count(file)[0] == COUNT
+
+
+def chunk_places(data):
+    """Where the records of the chunks begin."""
+    place, found = 8, []
+    while place + 9 < len(data):
+        opcode, length = struct.unpack_from('<BQ', data, place)
+        found += [place] if opcode == 6 else []
+        place += 9 + length
+    return found
+
+
+@pytest.mark.parametrize(
+    ('place', 'value'),
+    [(0, 7), (14, 99), (22, 99), (25, 200), (37, 200), (41, 1)],
+    ids=['opcode', 'first time', 'last time', 'size', 'compression', 'compressed size'],
+)
+def test_a_damaged_head_of_a_chunk_is_noted(bags, tmp_path, place, value):
+    path, file = copy(bags, tmp_path, 'mcap')
+    data = bytearray(file.read_bytes())
+    begin = chunk_places(data)[1]
+    assert data[begin + place] != value
+    data[begin + place] = value
+    file.write_bytes(data)
+    for what in (path, file):  # with and without metadata.yaml
+        assert count(what)[1], what
+
+
+@pytest.mark.parametrize(('place', 'value'), [(0, 4), (0, 0x85), (1, 1), (9, 9)])
+def test_a_damaged_message_in_a_chunk_without_checksum_is_noted(bags, tmp_path, place, value):
+    _, file = copy(bags, tmp_path, 'mcap')
+    data = bytearray(file.read_bytes())
+    # A message begins with opcode, length, channel, sequence and its time.
+    begin = data.index((START + 1_000_000 * 77).to_bytes(8, 'little')) - 15
+    data[begin + place] = value
+    file.write_bytes(data)
+    assert count(file)[1]
+
+
+def test_a_file_that_ends_between_two_records_is_truncated(bags, tmp_path):
+    _, file = copy(bags, tmp_path, 'mcap')
+    data = file.read_bytes()
+    file.write_bytes(data[: chunk_places(data)[2]])
+    assert 'end is missing' in count(file)[1][0]
+
+
+@pytest.mark.parametrize('storage', FORMATS)
+def test_messages_that_metadata_yaml_counts_and_the_files_lack_are_noted(bags, tmp_path, storage):
+    path, _ = copy(bags, tmp_path, storage)
+    metadata = (path / 'metadata.yaml').read_text()
+    (path / 'metadata.yaml').write_text(metadata.replace(f'message_count: {COUNT}', 'message_count: 7000'))
+    assert count(path) == (COUNT, [f'metadata.yaml counts 7000 messages, the files have {COUNT}'])
+
+
+def test_a_folder_may_have_any_name(bags, tmp_path):
+    path, _ = copy(bags, tmp_path, 'sqlite3')
+    assert count(path.rename(tmp_path / 'day 1? #2 100%')) == (COUNT, [])
 
 
 def test_a_damaged_chunk_is_skipped(bags, tmp_path):
