@@ -1,13 +1,17 @@
 """Settings that all tests share."""
 
 import os
+from contextlib import suppress
 
-from krang_dynamics.nodes.ros.transport import set_up_fast_dds
+from krang_dynamics.nodes.ros.transport import fast_dds_version, set_up_fast_dds
 
 # Tests that start ROS nodes stay on this machine.
 os.environ['ROS_AUTOMATIC_DISCOVERY_RANGE'] = 'LOCALHOST'
 # A test with ROS in its own process discovers nodes as fast as they discover each other.
-set_up_fast_dds(os.environ, os.environ.get('RMW_IMPLEMENTATION', 'rmw_fastrtps_cpp'))
+with suppress(ImportError):  # without ROS
+    import rclpy
+
+    set_up_fast_dds(os.environ, rclpy.get_rmw_implementation_identifier(), fast_dds_version())
 # Each worker has a domain of its own, apart from those that a harness claims.
 os.environ['ROS_DOMAIN_ID'] = str(102 + os.getpid() % 100)
 # Threads of BLAS would compete with the other worker, for matrices that are small.

@@ -14,7 +14,7 @@ from rclpy.signals import SignalHandlerOptions
 from ...errors import KrangError
 from .executor import make_executor
 from .realtime import return_large_blocks, set_up
-from .transport import set_up_fast_dds
+from .transport import fast_dds_version, set_up_fast_dds
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 LONGEST_WAIT = 0.05  # after which signals are checked [s]
@@ -26,7 +26,7 @@ def init(args: Sequence[str] | None = None) -> None:
     rclpy's own handler would shut the context down before the robot has come to rest.
     """
     return_large_blocks()
-    set_up_fast_dds(os.environ, rclpy.get_rmw_implementation_identifier())
+    set_up_fast_dds(os.environ, rclpy.get_rmw_implementation_identifier(), fast_dds_version())
     set_logger_level('rcl', LoggingSeverity.FATAL)  # it would log a wrong argument in a line of its own
     try:
         rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)

@@ -12,10 +12,12 @@ from pathlib import Path
 import pytest
 from nodes.harness import Controller, Guard, Harness
 
-from krang_dynamics.nodes.ros.transport import set_up_fast_dds
+from krang_dynamics.nodes.ros.transport import PROFILES, fast_dds_version, set_up_fast_dds
 from krang_dynamics.robot.library import share
 
 FOLDER = share() / 'config' / 'fastdds'
+RMW = 'rmw_fastrtps_cpp'
+SHARED_MEMORY = ('/dev/shm/fastrtps', '/dev/shm/fastdds')
 START = "import rclpy; rclpy.init(); rclpy.create_node('a'); print(open('/proc/self/maps').read())"
 BUFFERS = """
 import os, socket, rclpy
@@ -52,16 +54,37 @@ print(memory() - begin)
 """
 
 
-def changed(middleware='rmw_fastrtps_cpp', **environment):
+PORTS = """
+import os
+from krang_dynamics.nodes.ros.process import init
+import rclpy
+init()
+node = rclpy.create_node('a')
+links = [f'/proc/self/fd/{number}' for number in os.listdir('/proc/self/fd')]
+sockets = [os.readlink(link) for link in links if os.path.islink(link)]
+for words in map(str.split, open('/proc/net/udp').readlines()[1:]):
+    if f'socket:[{words[9]}]' in sockets:
+        print(int(words[1].partition(':')[2], 16))
+"""
+
+
+def changed(middleware=RMW, version=2, **environment):
     """The environment afterwards."""
-    set_up_fast_dds(environment, middleware)
+    set_up_fast_dds(environment, middleware, version)
     return environment
 
 
+def assert_no_shared_memory(maps):
+    assert any(f'/{name}.so' in maps for name in ('libfastrtps', 'libfastdds'))  # no other middleware runs
+    assert not [name for name in SHARED_MEMORY if name in maps]
+
+
 def test_in_a_network_a_profile_replaces_the_default():
-    assert changed() == {
-        'FASTRTPS_DEFAULT_PROFILES_FILE': str(FOLDER / 'network.xml'),
-        'RMW_FASTRTPS_USE_QOS_FROM_XML': '1',
+    memory = {'RMW_FASTRTPS_USE_QOS_FROM_XML': '1'}
+    assert changed() == {'FASTRTPS_DEFAULT_PROFILES_FILE': str(FOLDER / '2' / 'network.xml'), **memory}
+    assert changed(version=3) == {
+        'FASTDDS_DEFAULT_PROFILES_FILE': str(FOLDER / '3' / 'network.xml'),
+        **memory,
     }
     given = {'ROS_AUTOMATIC_DISCOVERY_RANGE': 'SUBNET'}
     assert changed(**given)['ROS_AUTOMATIC_DISCOVERY_RANGE'] == 'SUBNET'
@@ -75,10 +98,18 @@ def test_on_localhost_a_profile_replaces_the_setting_that_adds_shared_memory():
     assert [peer.text for peer in peers] == ['127.0.0.1']
 
 
-def test_a_child_process_gets_the_same():
-    of_parent = changed(ROS_AUTOMATIC_DISCOVERY_RANGE='LOCALHOST')
-    assert changed(**of_parent) == of_parent
-    assert changed(**{**of_parent, 'ROS_AUTOMATIC_DISCOVERY_RANGE': 'LOCALHOST'}) == of_parent
+@pytest.mark.parametrize('version', [2, 3])
+def test_a_child_process_gets_the_same(version):
+    of_parent = changed(version=version, ROS_AUTOMATIC_DISCOVERY_RANGE='LOCALHOST')
+    assert changed(version=version, **of_parent) == of_parent
+    again = {**of_parent, 'ROS_AUTOMATIC_DISCOVERY_RANGE': 'LOCALHOST'}
+    assert changed(version=version, **again) == of_parent
+
+
+@pytest.mark.parametrize('name', ['localhost.xml', 'network.xml'])
+def test_the_profiles_differ_only_in_the_name_of_one_element(name):
+    second, third = ((FOLDER / version / name).read_text() for version in '23')
+    assert second.replace('nackSupressionDuration', 'nack_supression_duration') == third
 
 
 @pytest.mark.parametrize(
@@ -101,18 +132,29 @@ def test_another_middleware_is_left_alone():
 
 
 @pytest.mark.processes
-@pytest.mark.parametrize('profile', sorted(FOLDER.glob('*.xml')), ids=lambda path: path.stem)
-def test_fast_dds_reads_the_profile(profile):
+@pytest.mark.parametrize('name', ['localhost', 'network'])
+def test_fast_dds_reads_the_profile(name):
+    version = fast_dds_version()
     environment = {
         **os.environ,
-        'FASTRTPS_DEFAULT_PROFILES_FILE': str(profile),
+        PROFILES[version]: str(FOLDER / str(version) / f'{name}.xml'),
         'ROS_AUTOMATIC_DISCOVERY_RANGE': 'OFF',  # it must not reach the network
     }
     words = [sys.executable, '-c', START]
     maps = subprocess.run(words, env=environment, capture_output=True, text=True, check=True)
     assert maps.stderr == ''  # where Fast DDS reports what it cannot read
-    assert 'libfastrtps' in maps.stdout
-    assert '/dev/shm/fastrtps' not in maps.stdout
+    assert_no_shared_memory(maps.stdout)
+
+
+@pytest.mark.processes
+def test_on_localhost_no_multicast_is_received():
+    environment = {name: value for name, value in os.environ.items() if name not in PROFILES.values()}
+    environment |= {'ROS_AUTOMATIC_DISCOVERY_RANGE': 'LOCALHOST', 'ROS_DOMAIN_ID': '77'}
+    words = [sys.executable, '-c', PORTS]
+    ports = subprocess.run(words, env=environment, capture_output=True, text=True, check=True).stdout.split()
+    multicast = 7400 + 250 * 77  # RTPS: of the domain; participants follow at 10 and above
+    assert str(multicast) not in ports
+    assert any(multicast < int(port) < multicast + 250 for port in ports)
 
 
 @pytest.mark.processes
@@ -122,7 +164,7 @@ def test_the_buffer_holds_what_arrives_while_a_recorder_is_not_scheduled():
     sizes = subprocess.run(words, env=environment, capture_output=True, text=True, check=True).stdout.split()
     most = int(Path('/proc/sys/net/core/rmem_max').read_text())
     assert max(map(int, sizes)) >= min(most, 4 * 2**20)
-    profiles = [ET.parse(profile) for profile in FOLDER.glob('*.xml')]
+    profiles = [ET.parse(profile) for profile in FOLDER.glob('*/*.xml')]
     assert {profile.findtext('.//{*}receiveBufferSize') for profile in profiles} == {str(4 * 2**20)}
 
 
@@ -142,6 +184,4 @@ def test_controller_and_guard_map_no_shared_memory():
         controller.activate()
         harness.until(lambda: guard.states.last, 'the guard')
         for process in (controller, guard):
-            maps = Path(f'/proc/{process.popen.pid}/maps').read_text()
-            assert 'libfastrtps' in maps  # else another middleware runs, and this test says nothing
-            assert '/dev/shm/fastrtps' not in maps
+            assert_no_shared_memory(Path(f'/proc/{process.popen.pid}/maps').read_text())
