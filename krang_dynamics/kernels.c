@@ -198,6 +198,28 @@ static PyObject *drift(PyObject *self, PyObject *const *args, Py_ssize_t count)
     Py_RETURN_NONE;
 }
 
+/* repeats(state, last, times, dt, hold, speed, way) */
+static PyObject *repeats(PyObject *self, PyObject *const *args, Py_ssize_t count)
+{
+    double *state, *last, *times, *dts = NULL, dt = 0, bounds[3];
+    int found = 0;
+    if (!has_count(count, 7)) return NULL;
+    npy_intp n = size_of(args[2]);
+    if (!(state = numbers(args[0], 2 * n)) || !(last = numbers(args[1], 2 * n)) || !(times = numbers(args[2], n)))
+        return NULL;
+    if (PyFloat_Check(args[3])) dt = PyFloat_AS_DOUBLE(args[3]);
+    else if (!(dts = numbers(args[3], n))) return NULL;
+    for (int k = 0; k < 3; k++) bounds[k] = PyFloat_AsDouble(args[4 + k]);
+    if (PyErr_Occurred()) return NULL;
+    for (npy_intp i = 0; i < n; i++) {
+        double v = fabs(state[n + i]), step = dts ? dts[i] : dt;
+        int same = state[i] == last[i] && state[n + i] == last[n + i] && step >= 0 && step <= bounds[0];
+        times[i] = same ? times[i] + step : 0;
+        found |= times[i] > bounds[0] && v > bounds[1] && v * times[i] > bounds[2];
+    }
+    return PyBool_FromLong(found);
+}
+
 /* is_within(x, low, high) */
 static PyObject *is_within(PyObject *self, PyObject *const *args, Py_ssize_t count)
 {
@@ -748,6 +770,7 @@ static PyMethodDef methods[] = {
     KERNEL(evaluated),
     KERNEL(joint_state),
     KERNEL(drift),
+    KERNEL(repeats),
     KERNEL(is_within),
     KERNEL(is_near),
     KERNEL(quintic),

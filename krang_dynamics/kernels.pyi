@@ -28,6 +28,15 @@ def drift(
     States are (q, v). None if the norm of the errors is above `noise`, or that of the sums above twice that.
     """
 
+def repeats(
+    state: Array, last: Array, times: Array, dt: Array | float, hold: float, speed: float, way: float
+) -> bool:
+    """Add dt [s] to the times of joints that repeat (q, v) bit for bit, or set 0.
+
+    In place; a gap above `hold` [s] is no repetition. Whether a joint repeats a velocity v above `speed` for
+    longer than `hold`, with v time above `way`.
+    """
+
 def is_within(x: Array, low: Array, high: Array) -> bool:
     """Whether low <= x <= high."""
 

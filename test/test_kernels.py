@@ -152,6 +152,23 @@ def test_drift():
     assert verdicts == {(n, small) for n in COUNTS for small in (True, False)} - {(0, False)}
 
 
+def test_repeats():
+    last = np.array([1.0, 2.0, 3.0, 0.5, 0.5, 0.0])  # three joints
+    state = last + np.array([0.0, 0.0, 0.0, 0.0, 1e-16, 0.0]) + np.array([0.0, 1e-15, 0.0, 0.0, 0.0, 0.0])
+    for dt in (0.01, np.full(3, 0.01)):
+        times = np.array([0.05, 0.05, 0.05])
+        assert kernels.repeats(state, last, times, dt, 0.05, 0.05, 0.01)
+        np.testing.assert_array_equal(times, [0.05 + 0.01, 0.0, 0.05 + 0.01])
+    for bounds in ((0.07, 0.05, 0.01), (0.05, 0.6, 0.01), (0.05, 0.05, 0.04)):
+        assert not kernels.repeats(state, last, np.full(3, 0.05), 0.01, *bounds)
+    for dt in (-0.01, 0.06, np.nan):
+        times = np.full(3, 0.05)
+        assert not kernels.repeats(last, last, times, dt, 0.05, 0.05, 0.01)
+        assert not times.any()
+    state[0] = np.nan
+    assert not kernels.repeats(state, state, np.full(3, 1.0), 0.01, 0.05, 0.6, 0.01)
+
+
 @np.errstate(all='ignore')
 def test_is_within_and_is_near():
     for (x, y, z), _ in drawn(3):
@@ -396,6 +413,7 @@ def test_rigid_torques_refuses_a_link_before_its_parent(parents):
 
 CALLS = {
     'drift': (np.zeros(6), np.zeros(6), VECTOR, 0.1, 0.2, 0.025),
+    'repeats': (np.zeros(6), np.zeros(6), VECTOR, 0.1, 0.05, 0.05, 0.01),
     'is_within': (VECTOR, VECTOR, VECTOR),
     'is_near': (VECTOR, VECTOR, VECTOR),
     'quintic': (np.zeros((6, 3)), 0.5),

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..arrays import Array, Mask, any_true, short_way
 from ..errors import InputError
-from ..kernels import drift, is_near, is_within
+from ..kernels import drift, is_near, is_within, repeats
 from ..robot.model import Robot
 from ..safety.joint_buffer import JointBuffer, JointSamples, MissingVelocity
 from ..safety.limits import Limits
@@ -30,6 +30,9 @@ SENSOR_NOISE = 0.05  # the same for joints that an IMU or odometry measures [rad
 JITTER = 0.02  # of arrivals, where states have no stamps [s]
 SPEED_NOISE = 1.0  # noise of a measured velocity [rad/s, m/s]
 DRIFT_TIME = 0.2  # over which the error of positions is summed [s]; it may be twice that of one step
+HOLD = 0.05  # drivers may repeat a state for that long [s]
+STANDING = 0.05  # largest offset of a velocity at rest [rad/s, m/s]
+RESOLUTION = 0.01  # twice that of coarse encoders [rad, m]
 SMOOTHING = 0.1  # time constant of the measured age of the states [s]
 PATIENCE = 0.5  # states that are too old for the gains for longer than this are a fault [s]
 EFFORT_SHARE = 0.1  # of limits.effort by which a measured effort may differ from the range 0 .. Q
@@ -199,6 +202,7 @@ class JumpCheck:
     def reset(self) -> None:
         """Compare the next state with nothing."""
         self._last: tuple[Array, Array | float] | None = None  # q and v, and the time of each joint
+        self._repeated = np.zeros_like(self._zero)  # for how long each joint has repeated its state [s]
         self.forget_drift()
 
     def forget_drift(self) -> None:
@@ -215,6 +219,8 @@ class JumpCheck:
         if last is None:
             return None
         dt = times - last[1]
+        if repeats(state, last[0], self._repeated, dt, HOLD, STANDING, RESOLUTION):
+            return self._frozen(buffer)
         # If the errors of all joints together are small, no joint has jumped or drifted.
         small = drift(state, last[0], self._drift, dt, DRIFT_TIME, NOISE)
         if small is not None:
@@ -232,6 +238,14 @@ class JumpCheck:
         self._drift = np.where(known & (kept > 0), kept * self._drift + error, 0.0)
         self._fastest = np.maximum(kept * self._fastest, np.abs(v))
         return self._problem(buffer, known, dt, moved, expected, np.abs(v - last_v))
+
+    def _frozen(self, buffer: JointBuffer) -> str:
+        """Positions that are repeated bit for bit have no noise: a small velocity contradicts them."""
+        i = int(np.argmax((self._repeated > HOLD) * np.abs(buffer.v) * self._repeated))
+        return (
+            f'joint {self._robot.joint_names[i]!r} has repeated its position and a velocity of '
+            f'{buffer.v[i]:.4g} rad/s for {self._repeated[i]:.3g} s: its sensor has frozen'
+        )
 
     def _problem(
         self, buffer: JointBuffer, known: Mask, dt: Array, moved: Array, expected: Array, change: Array

@@ -259,6 +259,35 @@ def test_p18_a_joint_that_moves_while_its_velocity_reads_zero_is_a_fault(hertz):
     assert "'joint_2' moved" in loop.outputs.fault.reason
 
 
+@pytest.mark.parametrize('hertz', [1000, 250, 50])
+@pytest.mark.parametrize(('speed', 'within'), [(0.06, 0.25), (-0.15, 0.15), (0.45, 0.1)])
+def test_p18_a_sensor_that_freezes_in_motion_is_a_fault(hertz, speed, within):
+    """Feedback would accelerate the joint until the following error is too large."""
+    loop = Harness().start()
+    loop.v = np.array([0.0, speed])
+    for _ in range(round(0.3 * hertz)):
+        loop.q = loop.q + loop.v / hertz
+        loop.step(dt=1 / hertz)
+    assert loop.fault is None
+    for _ in range(round((within + 0.02) * hertz)):
+        loop.step(dt=1 / hertz)
+    assert loop.fault == 'state'
+    assert "'joint_2' has repeated its position" in loop.outputs.fault.reason
+
+
+def test_p18_a_robot_at_rest_and_coarse_encoders_have_not_frozen():
+    """Drivers may hold a velocity from one step of the encoder to the next, or have an offset at rest."""
+    loop = Harness().start()
+    loop.v = np.array([0.04, 0.0])
+    loop.run(1.0)
+    begin = loop.q.copy()
+    for k in range(1000):
+        loop.v = np.array([0.04, 0.08])
+        loop.q = begin + np.array([0.0, 5e-3 * np.floor(0.08 * k * PERIOD / 5e-3)])
+        loop.step()
+    assert loop.fault is None
+
+
 @pytest.mark.parametrize('lag', [0.01, 0.05])
 def test_p18_a_velocity_that_lags_behind_is_no_drift(lag):
     """Drivers filter their velocities."""
@@ -274,9 +303,9 @@ def test_p18_a_velocity_that_lags_behind_is_no_drift(lag):
 
 def test_p18_a_long_gap_is_judged_by_its_own_length():
     """A joint that turned back while no state arrived."""
-    loop = Harness(state_timeout=0.8)
+    loop = Harness(state_timeout=0.8).start()
     loop.v = np.array([0.0, 0.5])
-    loop.start()
+    loop.step()
     loop.step(dt=0.7)
     assert loop.fault is None
 
@@ -307,8 +336,9 @@ def test_p18_noise_and_fast_motion_are_no_jump(hertz):
 def test_p18_a_continuous_joint_may_pass_half_a_turn():
     loop = Harness('otbot', terms=('damping',))
     loop.q = loop.q + np.array([0, 0, 0, 0, 0, np.pi - 1e-3])
-    loop.v = np.array([0, 0, 0, 0, 0, 2.0])
     loop.start()
+    loop.v = np.array([0, 0, 0, 0, 0, 2.0])
+    loop.step()
     loop.q = loop.q - np.array([0, 0, 0, 0, 0, 2 * np.pi - 2e-3])
     loop.step()
     assert loop.fault is None
