@@ -37,6 +37,7 @@ class PromisedBounds:
     following_error: Array  # [rad, m]
     timeout: float  # of states [s]
     is_lowered: bool  # whether P13 applies
+    blind_stop: float  # longest stop without states, which then releases the robot [s]
     contact_force: float  # [N]
     rows: Array  # joint of every driver
     gain: Array
@@ -74,6 +75,7 @@ class PromisedBounds:
             error,
             timeout,
             robot.config.stop.policy == 'lower',
+            robot.config.stop.blind_time + robot.config.stop.time,
             contact_force,
             np.array([robot.joint_names.index(a.joint) for a in actuators]),
             np.array(gain),
@@ -123,6 +125,7 @@ class Monitor:
         self._first, self._settled = 0.0, inf  # largest speed until then [m/s], and when [s]
         self._energy = 0.0  # largest kinetic energy until then [J]
         self._cause = ''  # why the present stop is not judged
+        self._is_over = False  # it has ended without states, and nothing brakes the robot any more
 
     def fail(self, now: float, promise: str) -> None:
         """Note a broken promise."""
@@ -241,7 +244,7 @@ class Monitor:
     def _begin_stop(self, now: float, q: Array, torque: Array) -> None:
         """What drove the robot is removed first."""
         gravity = pin.computeGeneralizedGravity(self._model, self._data, self._map.position(q))
-        self._stop, self._cause = now, ''
+        self._stop, self._cause, self._is_over = now, '', False
         self._begin_braking(now, np.abs(torque - self._map.force(gravity)))
 
     def _begin_braking(self, now: float, change: Array) -> None:
@@ -257,8 +260,9 @@ class Monitor:
         if not self.bounds.is_lowered or self.is_released:
             return
         in_charge = self.controller if self.is_alive and self.guard.is_driving else self.guard
-        is_blind = now - in_charge.arrival > self.bounds.timeout
-        cause = beyond or ('no states' if is_blind else '')
+        blind = now - in_charge.arrival - self.bounds.timeout
+        self._is_over |= blind > self.bounds.blind_stop
+        cause = beyond or ('no states' if blind > 0 or self._is_over else '')
         if self._cause and not cause:  # the states are back, and the robot may need all torque
             self._begin_braking(now, np.abs(torque) + self.bounds.effort)
         self._cause = cause

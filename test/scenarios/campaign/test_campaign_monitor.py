@@ -267,6 +267,29 @@ def test_the_stop_of_a_dead_controller_begins_when_the_guard_takes_over():
     assert monitor.broken.startswith('P13')
 
 
+def test_a_stop_that_ended_without_states_is_not_judged_when_they_return():
+    robot = robot_named('planar_2r')
+    plan = load_plan(robot)
+    monitor = campaign_loop.Loop(robot, plan, plan.draw(0)).monitor
+    monitor.is_enabled, torque, limit = True, robot.gravity_torque(robot.home), 0.5 + 2.0 + 0.1
+
+    def run(begin, outage, duration):
+        for k in range(round(begin / monitor.period), round((begin + duration) / monitor.period)):
+            t = k * monitor.period
+            has_state = not begin + 0.2 <= t < begin + 0.2 + outage
+            for node in (monitor.controller, monitor.guard):
+                if has_state:
+                    monitor.state(node, t, 10 + t, 10 + t, np.zeros(2 * robot.nv), torque)
+                monitor.sends(node, t, torque, is_driving=t < begin + 0.1)
+            is_falling = t > begin + 0.4
+            monitor.check(t, robot.home, np.array([1.2 * is_falling, 0.0]), torque, False, '')
+
+    run(1.0, limit + 0.01, 6.0)
+    assert (monitor.broken, monitor.beyond) == ('', 'no states')
+    run(8.0, limit - 0.01, 6.0)  # the next stop
+    assert monitor.broken.startswith('P13')
+
+
 def test_a_robot_that_was_blind_is_judged_again_when_the_states_return():
     robot = robot_named('planar_2r')
     plan = load_plan(robot)
