@@ -4,6 +4,8 @@ import argparse
 from collections.abc import Iterable
 from pathlib import Path
 
+import numpy as np
+
 from ..errors import KrangError
 from .libraries import require_libraries
 
@@ -62,6 +64,10 @@ def run(options: argparse.Namespace) -> int:
         present = ', '.join(kind for kind in KINDS if recording.values[kind] is not None)
         joints = ', '.join(recording.joints)
         print(f'{path}: {len(recording.t)} samples, {rate:.4g} Hz, {present} of {joints}')
+        for kind in KINDS:
+            values = recording.values[kind]
+            if values is not None and np.isnan(values).any():
+                print(f'! {path}: {np.isnan(values).sum()} numbers of {kind} are missing')
         if recording.unused:
             print(f'{path}: columns that are not used: {", ".join(recording.unused)}')
     print(f'{options.out}: {count} messages on {options.topic}')

@@ -19,7 +19,13 @@ DENSITY = 1000.0  # of the ball that is proposed for a link without inertia [kg/
 def warnings(robot: 'Robot') -> list[str]:
     """All suspicious properties of a robot, one sentence each."""
     links = inertia_problems(robot.urdf, robot.urdf.links)
-    return [*links, *_limit_warnings(robot), *gravity_problems(robot), *_jacobian_warnings(robot)]
+    return [
+        *robot.urdf.ignored,
+        *links,
+        *_limit_warnings(robot),
+        *gravity_problems(robot),
+        *_jacobian_warnings(robot),
+    ]
 
 
 def principal_inertias(link: Link) -> Array:

@@ -29,10 +29,10 @@ def read_yaml(path: Path) -> dict[str, Any]:
 
 
 def load_yaml(path: str) -> Any:
-    """The content of any YAML file."""
+    """The content of any YAML file; a repeated key is an error."""
     try:
-        return yaml.safe_load(Path(path).read_text(encoding='utf-8'))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        return yaml.load(Path(path).read_text(encoding='utf-8'), Loader=_Loader)
+    except (OSError, ValueError, yaml.YAMLError) as error:
         raise ConfigError(f'{path}: cannot be read as YAML: {error}') from None
 
 
@@ -135,17 +135,21 @@ def _error(source: str, key: str, message: str) -> ConfigError:
     return ConfigError(f'{source}: {key + " " if key else ""}{message}')
 
 
-class _Loader(yaml.SafeLoader):
-    """PyYAML's safe loader, which refuses repeated keys and reads 1e-5 as a number."""
+class UniqueKeys:
+    """Part of a loader of PyYAML, which refuses repeated keys."""
 
     def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
-        keys = [self.construct_object(key, deep=True) for key, _ in node.value]
+        keys = [self.construct_object(key, deep=True) for key, _ in node.value]  # type: ignore[attr-defined]
         for key in keys:
             if keys.count(key) > 1:
                 raise yaml.constructor.ConstructorError(
                     None, None, f'the key {key!r} occurs twice; keep one', node.start_mark
                 )
-        return super().construct_mapping(node, deep)
+        return super().construct_mapping(node, deep)  # type: ignore[misc]
+
+
+class _Loader(UniqueKeys, yaml.SafeLoader):
+    """PyYAML's safe loader, which refuses repeated keys and reads 1e-5 as a number."""
 
 
 _Loader.add_implicit_resolver(

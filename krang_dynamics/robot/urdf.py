@@ -18,6 +18,23 @@ from ..errors import UrdfError, suggestion
 MOVING = ('revolute', 'continuous', 'prismatic')
 INERTIA_KEYS = ('ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz')
 CORNERS = np.array(list(product((-1.0, 1.0), repeat=3)))
+# Elements and attributes of a URDF; others are ignored, with a warning.
+ELEMENTS = {
+    'link': ('inertial', 'visual', 'collision'),
+    'inertial': ('origin', 'mass', 'inertia'),
+    'joint': (
+        'origin', 'parent', 'child', 'axis', 'limit', 'dynamics', 'mimic', 'calibration', 'safety_controller',
+    ),
+}  # fmt: skip
+ATTRIBUTES = {
+    'mass': ('value',),
+    'inertia': INERTIA_KEYS,
+    'origin': ('xyz', 'rpy'),
+    'axis': ('xyz',),
+    'limit': ('lower', 'upper', 'effort', 'velocity'),
+    'dynamics': ('damping', 'friction'),
+    'mimic': ('joint', 'multiplier', 'offset'),
+}
 RESERVED = 'universe'  # Pinocchio's own name for the world
 
 
@@ -92,7 +109,8 @@ class Joint:
 class Urdf:
     """A checked robot description: `links` and `joints` by name in the order of the document.
 
-    `problems` names visual shapes that cannot be shown; wrong shapes do not matter to the dynamics.
+    `problems` names visual shapes that cannot be shown; wrong shapes do not matter to the dynamics. `ignored`
+    names what has no meaning in a URDF, such as a misspelt element.
     """
 
     def __init__(self, text: str | bytes, source: str = 'URDF text') -> None:
@@ -101,6 +119,12 @@ class Urdf:
         self._robot = _parse_xml(text, source)
         self.name = self._robot.get('name') or 'robot'
         self.problems: list[str] = []
+        self.ignored = [
+            f'{tag} {element.get("name")}: {what} is ignored'
+            for tag in ('link', 'joint')
+            for element in self._robot.iterfind(tag)
+            for what in _unknown(element)
+        ]
         materials = self._robot.iterfind('material')
         self._colours = {material.get('name', ''): _colour(material) for material in materials}
         self.links = {link.name: link for link in self._unique('link', self._read_link)}
@@ -409,6 +433,21 @@ def _parse_xml(text: str | bytes, source: str) -> Element:
         if '/xacro}' in str(element.tag) or '${' in words or '$(' in words:
             raise UrdfError(f'{source}: is xacro, not URDF; expand it first: xacro FILE > robot.urdf')
     return root
+
+
+def _unknown(element: Element) -> Iterator[str]:
+    """Elements and attributes of a link or joint that have no meaning, or occur twice."""
+    known = ELEMENTS.get(element.tag)
+    tags = [child.tag for child in element]
+    for child in element:
+        if known is not None and child.tag not in known:
+            yield f'<{child.tag}>'
+        elif element.tag != 'link' and tags.index(child.tag) < list(element).index(child):
+            yield f'the second <{child.tag}>'
+        if child.tag in ATTRIBUTES:
+            yield from (f'{key} of <{child.tag}>' for key in child.attrib if key not in ATTRIBUTES[child.tag])
+        if child.tag == 'inertial':
+            yield from _unknown(child)
 
 
 def _colour(material: Element) -> tuple[float, ...] | None:

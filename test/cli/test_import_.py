@@ -88,7 +88,7 @@ def test_errors_are_one_line(arguments, message, tmp_path, monkeypatch, refused)
     (tmp_path / 'cut.csv').write_text('time,q.a\n0,1\n0.')
     (tmp_path / 'longer.csv').write_text('time,q.a\n0,1,2\n')
     (tmp_path / 'back.csv').write_text('time,q.a\n0,1\n0.2,1\n0.1,1\n')
-    (tmp_path / 'timeless.csv').write_text('time,q.a\n0,1\n-,1\n')
+    (tmp_path / 'timeless.csv').write_text('time,q.a\n0,1\n,1\n')
     assert message in refused('import', *arguments, '--out', 'bag')
 
 
@@ -96,3 +96,18 @@ def test_columns_that_are_not_used_are_named(tmp_path, capsys):
     (tmp_path / 'a.csv').write_text('time,q.a,tua.a,\n0,1,2,\n0.1,1,2,\n')
     assert main(['import', str(tmp_path / 'a.csv'), '--out', str(tmp_path / 'bag')]) == 0
     assert 'columns that are not used: tua.a' in capsys.readouterr().out
+
+
+def test_a_cell_that_is_no_number_is_refused_and_a_missing_one_is_counted(tmp_path, capsys, refused):
+    (tmp_path / 'a.csv').write_text('time,q.a,note\n0,1,go\n0.1,1x,stop\n')
+    assert "row 2 of the numbers has '1x' in column q.a" in refused(
+        'import', str(tmp_path / 'a.csv'), '--out', str(tmp_path / 'bag')
+    )
+    (tmp_path / 'a.csv').write_text('time,q.a,note\n0,1,go\n0.1,,stop\n')
+    assert main(['import', str(tmp_path / 'a.csv'), '--out', str(tmp_path / 'bag')]) == 0
+    assert '1 numbers of q are missing' in capsys.readouterr().out
+
+
+def test_two_columns_of_the_same_name_are_refused(tmp_path, refused):
+    (tmp_path / 'a.csv').write_text('time,q.a,q.a\n0,1,2\n0.1,1,2\n')
+    assert 'same name' in refused('import', str(tmp_path / 'a.csv'), '--out', str(tmp_path / 'bag'))

@@ -11,11 +11,18 @@ import yaml
 
 from ...arrays import Array
 from ...control.reference.trajectory import JointTrajectory
-from ...errors import InputError
+from ...errors import InputError, suggestion
+from ...robot.schema import UniqueKeys
 
 SUFFIXES = ('.csv', '.yaml', '.yml')
 COLUMNS = {'q': 'positions', 'v': 'velocities', 'a': 'accelerations', 'tau': 'effort'}
 FIELDS = tuple(COLUMNS.values())  # of a point of the message
+
+
+class _Loader(UniqueKeys, getattr(yaml, 'CSafeLoader', yaml.SafeLoader)):  # type: ignore[misc]
+    """The fast loader of PyYAML, if it is installed."""
+
+
 LARGEST = 200_000_000  # of a file [bytes]
 
 
@@ -93,11 +100,13 @@ def _columns(header: Sequence[str]) -> dict[str, dict[str, int]]:
 
 
 def _from_yaml(text: str) -> JointTrajectory:
-    """The first document; numbers may be text, because YAML 1.1 reads 7e-08 as such."""
+    """One document; numbers may be text, because YAML 1.1 reads 7e-08 as such."""
     try:
-        data = next(iter(yaml.load_all(text, getattr(yaml, 'CSafeLoader', yaml.SafeLoader))), None)
+        data, *others = list(yaml.load_all(text, _Loader)) or [None]
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise InputError(f'is not YAML: {" ".join(str(error).split())}') from None
+    if any(others):  # `ros2 topic echo` ends with an empty one
+        raise InputError(f'it has {1 + len(others)} documents; a motion is one')
     names, points = (data.get(key) if isinstance(data, dict) else None for key in ('joint_names', 'points'))
     if not isinstance(names, list) or not isinstance(points, list):
         raise InputError('is not a JointTrajectory; it must have joint_names and points')
@@ -105,6 +114,8 @@ def _from_yaml(text: str) -> JointTrajectory:
     for k, point in enumerate(points):
         if not isinstance(point, dict):
             raise InputError(f'points[{k}] is {point!r}; it must have positions and time_from_start')
+        _refuse_unknown(point, (*FIELDS, 'time_from_start'), f'points[{k}]')
+    _refuse_unknown(data, ('header', 'joint_names', 'points'), 'the motion')
     times = np.array([_time(point.get('time_from_start'), k) for k, point in enumerate(points)])
     fields = {field: _field(points, field, len(names)) for field in FIELDS}
     return _trajectory(names, times, fields)
@@ -125,8 +136,15 @@ def _time(value: Any, k: int) -> float:
     """time_from_start as sec and nanosec, or as seconds [s]."""
     what = f'points[{k}].time_from_start'
     if isinstance(value, dict):
+        _refuse_unknown(value, ('sec', 'nanosec'), what)
         return _number(value.get('sec', 0), what) + 1e-9 * _number(value.get('nanosec', 0), what)
     return _number(value, what)
+
+
+def _refuse_unknown(entries: Mapping[str, Any], known: Sequence[str], where: str) -> None:
+    for name in entries:
+        if name not in known:
+            raise InputError(f'{where} has the entry {name!r}{suggestion(name, known)}')
 
 
 def _number(value: Any, where: str) -> float:

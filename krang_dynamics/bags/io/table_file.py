@@ -129,7 +129,10 @@ def _select(path: Path, kind: str, names: Sequence[str], columns: Columns) -> di
         expression = re.compile(re.escape(pattern).replace(r'\*', '(.+)'), re.IGNORECASE)
         matches = [(match, i) for i, name in enumerate(names) if (match := expression.fullmatch(name))]
         if matches:
-            return {(match.group(1) if match.groups() else '').strip('._ '): i for match, i in matches}
+            found = {(match.group(1) if match.groups() else '').strip('._ '): i for match, i in matches}
+            if len(found) < len(matches):
+                raise BagError(f'{path}: two columns of {kind} have the same name; it has {", ".join(names)}')
+            return found
     if given:
         raise BagError(f'{path}: --columns {kind}={given}: no column matches; it has {", ".join(names)}')
     return {}
@@ -174,11 +177,20 @@ def _csv(path: Path) -> tuple[list[str], Array]:
     has_header = any(value is None for value in first)
     names = cells[0] if has_header else [str(i) for i in range(1, len(first) + 1)]
     data = np.full((len(cells) - has_header, len(names)), np.nan)
+    wrong: dict[int, tuple[int, str]] = {}  # by column: the first row with a word, and that word
     for k, (row, words) in enumerate(zip(data, cells[has_header:], strict=True), 1):
         if len(words) < len(names) or any(words[len(names) :]):
             raise BagError(f'{path}: row {k} of the numbers has {len(words)} columns instead of {len(names)}')
         numbers = [_number(word) for word in words[: len(names)]]
         row[:] = [np.nan if value is None else value for value in numbers]
+        for i in [i for i, value in enumerate(numbers) if value is None and i not in wrong]:
+            wrong[i] = k, words[i]
+    for i, (k, word) in wrong.items():
+        if np.isfinite(data[:, i]).any():  # else it is a column of words
+            raise BagError(
+                f'{path}: row {k} of the numbers has {word!r} in column {names[i]}; '
+                'leave the cell empty where a number is missing'
+            )
     return names, data
 
 

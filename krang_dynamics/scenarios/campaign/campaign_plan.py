@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from math import pi
+from math import inf, pi
 from typing import Any
 from zlib import crc32
 
@@ -128,8 +128,10 @@ def load_plan(robot: Robot, path: str | None = None) -> Plan:
         if isinstance(error, KrangError) and not path:
             raise
         raise ConfigError(f'{path}: {error}') from None
-    if plan.rate < 50 or plan.duration < 3:
+    if not (50 <= plan.rate < inf and 3 <= plan.duration < inf):
         raise ConfigError(f'{path}: rate must be 50 Hz or more, duration 3 s or more')
+    if not (0 < plan.accuracy < inf and 0 < plan.contact_force < inf):
+        raise ConfigError(f'{path}: accuracy and contact_force must be positive')
     return plan
 
 
@@ -217,6 +219,6 @@ def _ranges(entries: Any, default: Plan) -> dict[str, tuple[float, float]]:
             continue
         low, high = value if isinstance(value, list) and len(value) == 2 else (value, value)
         ranges[name] = (float(low), float(high))
-        if not ranges[name][0] <= ranges[name][1]:
+        if not -inf < ranges[name][0] <= ranges[name][1] < inf:
             raise ConfigError(f'vary: {name} is {value}; write [lowest, highest]')
     return ranges

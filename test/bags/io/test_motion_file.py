@@ -67,6 +67,10 @@ def test_columns_without_a_prefix_are_positions_in_any_order(tmp_path):
         ('m.yaml', 'joint_names: [a]\npoints: [{positions: [1]}]', 'points[0].time_from_start'),
         ('m.yaml', 'joint_names: [a]\npoints: [{positions: [1, 2], time_from_start: 1}]', '1 numbers'),
         ('m.yaml', 'joint_names: [a]\npoints: [{time_from_start: 1}]', 'has no positions'),
+        ('m.yaml', 'joint_names: [a]\npoints: []\n---\npoints: [1]', '2 documents'),
+        ('m.yaml', 'joint_names: [a]\npoints: []\npoints: []', 'occurs twice'),
+        ('m.yaml', 'joint_names: [a]\npoints: [{position: [1]}]', "did you mean 'positions'"),
+        ('m.yaml', 'joint_names: [a]\npoints: [{positions: [1], time_from_start: {sek: 1}}]', "'sek'"),
     ],
 )
 def test_errors_name_file_and_place(name, text, words, tmp_path):
