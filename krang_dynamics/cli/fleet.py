@@ -49,7 +49,8 @@ def run(options: argparse.Namespace) -> int:
     findings = [str(finding) for finding in fleet.findings()]
     weeks = [dict(zip(HEADER, row, strict=True)) for row in fleet.weeks()]
     broken = {row.path: row.error for row in fleet.broken}
-    write(options.json, json.dumps({'findings': findings, 'weeks': weeks, 'broken': broken}, indent=1))
+    figures = {'findings': findings, 'weeks': weeks, 'broken': broken, 'damaged': fleet.damaged}
+    write(options.json, json.dumps(figures, indent=1))
     if options.html:
         write(options.html, fleet_html(fleet))
     return int(bool(findings))

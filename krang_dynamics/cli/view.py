@@ -2,6 +2,7 @@
 
 import argparse
 import signal
+import sys
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError, KrangError
@@ -89,4 +90,6 @@ def _recording(options: argparse.Namespace) -> tuple[Robot, 'Playback']:
         validation, problem = validate(options.bag, robot, reading), ''
     except KrangError as error:  # torque was not recorded
         validation, problem = None, f'The model is not compared with the recording: {error}'
+    for fault in dict.fromkeys([*bag.damage, *(validation.damage if validation else ())]):
+        print(f'! {options.bag}: {fault}', file=sys.stderr)
     return robot, Playback(snapshots, controller, bag.start, validation, problem)

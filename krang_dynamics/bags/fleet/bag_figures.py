@@ -10,7 +10,8 @@ from ...arrays import Array
 from ...robot.library import load_robot
 from ...robot.model import Robot
 from ..io.reader import Bag
-from ..validation.filtering import Filtering
+from ..validation.filtering import FilteredMotion, Filtering
+from ..validation.prediction import Predictor
 from ..validation.validation import Validation, validate
 from ..validation.window_comparison import PlotSeries
 
@@ -47,6 +48,7 @@ class JointRow:
     rate: float = np.nan  # of the states [Hz]
     model: str = ''  # that of the task
     error: str = ''  # why the bag cannot be used
+    damage: str = ''  # of a bag whose remaining part is used
 
 
 def signature(path: str) -> tuple[int, int]:
@@ -71,7 +73,10 @@ def read_bag(task: BagTask) -> list[JointRow]:
         text = ' '.join(str(error).split()) or type(error).__name__
         text = text.removeprefix(f'{task.path}: ')
         return [JointRow(task.path, size, changed, task.machine, start, '', error=text, model=task.model)]
-    row = JointRow(task.path, size, changed, task.machine, start, '', rate=rate, model=task.model)
+    damage = '; '.join(result.damage)
+    row = JointRow(
+        task.path, size, changed, task.machine, start, '', rate=rate, model=task.model, damage=damage
+    )
     return [replace(row, joint=name, **values) for name, values in figures.items()]
 
 
@@ -114,9 +119,10 @@ def _regressors(v: Array) -> Array:
 def _unit_load(robot: Robot, hand: str, series: PlotSeries) -> Array:
     """Torque that moves a mass of 1 kg at a hand [N m/kg], by sample and joint."""
     loaded = robot.with_payload(hand, 1.0, np.zeros(3), np.zeros((3, 3)))
-    a = np.gradient(series.v, series.t, axis=0)
-    states = zip(series.q, series.v, a, strict=True)
-    return np.array([loaded.inverse_dynamics(*x) - robot.inverse_dynamics(*x) for x in states])
+    a, times = np.gradient(series.v, series.t, axis=0), np.zeros(len(series.t), np.int64)
+    motion = FilteredMotion(series.t, times, series.q, series.v, a, series.measured)
+    with_load, without = (Predictor(one).torques(motion)['rotor'] for one in (loaded, robot))
+    return with_load - without
 
 
 def _load(residual: Array, per_kg: Array, columns: list[int], regressors: list[Array]) -> Array:

@@ -23,6 +23,7 @@ def fleet_text(fleet: Fleet) -> str:
     ]
     lines += table(HEADER, last.values())
     lines += ['', *(f'! {row.path}: {row.error}' for row in fleet.broken)]
+    lines += [f'! {path}: used without its damaged part: {what}' for path, what in fleet.damaged.items()]
     lines += ['', *([str(finding) for finding in fleet.findings()] or ['no figure has changed'])]
     return '\n'.join(lines)
 
@@ -37,6 +38,9 @@ def fleet_html(fleet: Fleet) -> str:
     if fleet.broken:
         parts += ['<h2>Bags that cannot be used</h2>']
         parts.append(html_table(['bag', 'reason'], [[row.path, row.error] for row in fleet.broken]))
+    if fleet.damaged:
+        parts += ['<h2>Bags that are used without their damaged part</h2>']
+        parts.append(html_table(['bag', 'damage'], [list(row) for row in fleet.damaged.items()]))
     return page('Fleet', parts)
 
 

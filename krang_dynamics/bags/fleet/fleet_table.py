@@ -60,6 +60,11 @@ class Fleet:
         """Bags that cannot be used, with the reason."""
         return [row for row in self.rows if row.error]
 
+    @property
+    def damaged(self) -> dict[str, str]:
+        """Bags of which a part is missing, with the reason; the rest of them is used."""
+        return {row.path: row.damage for row in self.rows if row.damage}
+
     def series(self) -> dict[tuple[str, str], list[JointRow]]:
         """Rows of every machine and joint, in the order of time."""
         found: dict[tuple[str, str], list[JointRow]] = {}

@@ -285,6 +285,8 @@ def identify(
     rest = [(path, (0.0, 1.0)) for path in held_out] or [(path, (share, 1.0)) for path in paths if share < 1]
     for path, span in rest:
         found.before.append(validate(path, robot, reading, filtering, span))
+        faults = [line for line in found.before[-1].check if line[0] == '!' and line not in found.check]
+        found.check += [f'! held out: {line[2:]}' for line in faults]
         found.after.append(validate(path, found.robot, calibrated, filtering, span))
     found.held_out = ', '.join(f'{path}, {b - a:.0%}' for path, (a, b) in rest)
     return found

@@ -13,6 +13,7 @@ from ...errors import BagError, suggestion
 from .storage import Batch, Mcap, Message, Sqlite, Storage, Topic
 
 FOREVER = 2**63 - 1
+SMALLEST = 30  # of a message, with the head of its record [bytes]
 LATE = 1_000_000_000  # largest delay that `in_order` corrects [ns]
 FORMATS: dict[str, type[Storage]] = {'.mcap': Mcap, '.db3': Sqlite}
 
@@ -39,6 +40,11 @@ class Bag:
     def damage(self) -> list[str]:
         """Faults of the files, as far as they have been read."""
         return [*self._damage, *(f'{file.path.name}: {what}' for file in self._files for what in file.damage)]
+
+    @property
+    def most_messages(self) -> int:
+        """Number of messages, or an upper bound of it."""
+        return sum(file.count or file.path.stat().st_size // SMALLEST for file in self._files)
 
     @property
     def duration(self) -> float:

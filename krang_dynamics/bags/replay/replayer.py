@@ -190,7 +190,7 @@ class Replayer:
             result.notes.append(f'{len(lost)} joint states that the controller answered are not recorded')
         if self.writer is not None and self.writer.left_out:
             result.notes.append(f'not copied: {", ".join(self.writer.left_out)}')
-        result.notes += self._bag.damage
+        result.notes += [f'! {fault}' for fault in self._bag.damage]
         return result
 
     @property

@@ -20,6 +20,7 @@ from .joint_names import hint, renamed
 from .outliers import replace_outliers
 
 WINDOW = 30_000  # samples in memory at once
+UNEVEN = 10  # windows per WINDOW messages in a recording with gaps; more only by a time that is damaged
 LARGEST = 1e6  # no joint has a larger position, speed or effort
 PEEK = 500  # messages that are read first, to find the joints
 FIRST = 5  # samples of each publisher whose stamps set the time of the start
@@ -103,6 +104,7 @@ class Recording:
         """The recording split into windows; `start` and `stop` are shares of its samples."""
         first, last = map(self._arrival, (start, stop))
         count = max(1, round((last - first) * 1e-9 * self.rate / WINDOW))
+        count = min(count, 1 + UNEVEN * self.bag.most_messages // WINDOW)
         edges = np.linspace(0, last - first, count + 1).astype(np.int64) + first
         return list(zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True))
 

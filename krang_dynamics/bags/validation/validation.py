@@ -51,6 +51,7 @@ class Validation:
     inverted: tuple[str, ...] = ()  # whose effort, or position and velocity, has the wrong sign
     factors: dict[str, float] = field(default_factory=dict)  # effort / predicted torque, where it is doubtful
     wrong: list[str] = field(default_factory=list)  # sentences on what makes a recording useless
+    damage: list[str] = field(default_factory=list)  # of its files
 
     def as_json(self) -> dict[str, Any]:
         """The figures without the curves."""
@@ -201,4 +202,5 @@ def _summary(
         inverted=named(inverted),
         factors=factors,
         wrong=wrong,
+        damage=total.damage,
     )

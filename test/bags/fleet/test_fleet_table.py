@@ -38,8 +38,12 @@ def test_it_names_what_has_changed_and_nothing_else(tmp_path, monkeypatch):
     machines = ('planar_2r-1', 'planar_2r-2', 'anthropomorphic-1')
     write_fleet(tmp_path / 'bags', 12, duration=6.0, rate=50.0, machines=machines)
     (tmp_path / 'bags' / 'planar_2r-1' / 'broken.mcap').write_bytes(b'no bag')
+    cut = tmp_path / 'bags' / 'planar_2r-1' / 'bag_0003' / 'bag_0003.mcap'
+    cut.write_bytes(cut.read_bytes()[:-100])
     fleet = read(tmp_path / 'bags', tmp_path / 'store.parquet')
     assert found(fleet) == {change for change in EXPECTED if change[0] in machines}
+    assert fleet.damaged == {str(cut.parent): 'bag_0003.mcap: its end is missing'}
+    assert 'used without its damaged part' in fleet_text(fleet)
     assert [row.path.rpartition('/')[2] for row in fleet.broken] == ['broken.mcap']
     load = next(finding for finding in fleet.findings() if finding.metric == 'load')
     assert load.since == FIRST + round(12 * SINCE) * DAY
