@@ -40,7 +40,9 @@ class Finding:
         size = f'{100 * self.change.relative:+.0f} %' if self.is_relative else f'{delta:+.3g} {unit}'
         what = 'hand' if self.metric == 'load' else 'joint'
         values = f'{self.change.before:.3g} to {self.change.after:.3g} {unit}'
-        return f'{what} {self.joint} of {self.machine}: {self.metric} {size} since {day} ({values})'
+        # A load below that of the model is no mass that somebody added.
+        doubt = '; a tool was removed, or a position has an offset' if what == 'hand' and delta < 0 else ''
+        return f'{what} {self.joint} of {self.machine}: {self.metric} {size} since {day} ({values}){doubt}'
 
     @property
     def is_relative(self) -> bool:

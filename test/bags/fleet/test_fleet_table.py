@@ -10,8 +10,9 @@ pytest.importorskip('pyarrow', reason='pyarrow is not installed')
 pytest.importorskip('distributed', reason='dask.distributed is not installed')
 
 from krang_dynamics.bags.fleet import fleet_table
+from krang_dynamics.bags.fleet.change_points import Change
 from krang_dynamics.bags.fleet.fleet_report import fleet_html, fleet_text
-from krang_dynamics.bags.fleet.fleet_table import find_bags, load_models, machine_of, update
+from krang_dynamics.bags.fleet.fleet_table import Finding, find_bags, load_models, machine_of, update
 from krang_dynamics.errors import KrangError
 
 EXPECTED = {
@@ -95,6 +96,12 @@ def test_a_bag_is_read_again_when_its_model_or_the_filter_is_another(tmp_path, m
 def test_the_machine_is_the_nearest_folder_that_matches():
     assert machine_of('/data/krang-2/2026-03/run_1', ['krang*']) == 'krang-2'
     assert machine_of('/data/lab/run_1', ['krang*']) == 'lab'
+
+
+@pytest.mark.parametrize(('after', 'doubted'), [(-0.16, True), (0.16, False)])
+def test_a_negative_load_may_be_an_offset_of_a_position(after, doubted):
+    finding = Finding('anthropomorphic-1', 'tool', 'load', FIRST, Change(5, 0.0, after, 'step'))
+    assert ('or a position has an offset' in str(finding)) == doubted
 
 
 def test_a_store_of_another_kind_is_refused(tmp_path):
