@@ -403,8 +403,11 @@ class Replayer:
             return
         if self._now - self._stepped_at > LONGEST_GAP and not self._session.is_sending:
             self._stepped_at = self._now - WATCHDOG
-        while self._stepped_at + WATCHDOG < self._now:
+        end = min(self._now, self._stepped_at + 2 * LONGEST_GAP)  # a stop has ended by then
+        while self._stepped_at + WATCHDOG < end:
             self._step(self._stepped_at + WATCHDOG, self._stepped_at + WATCHDOG)
+        if end < self._now:
+            self._stepped_at = self._now - WATCHDOG
 
     def _enable_when_due(self, now: int) -> None:
         """Enable if no labelled step does: at `enable_at`, or to take over from an active controller."""
