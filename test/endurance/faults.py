@@ -94,7 +94,7 @@ def guard_fault(number, times):
             try:
                 guard, controller = relaying_guard(harness)
             except AssertionError as error:  # states paused before the fault: the machine stalls
-                print(f'attempt {attempt + 1}: {str(error).splitlines()[0]}', flush=True)
+                print(f'attempt {attempt + 1}: {error}'.splitlines()[0], flush=True)
                 continue
             if controller.mode == 'active' and guard.mode == 'relaying':
                 times[number.name].append(reaction(guard, controller, number))
