@@ -25,7 +25,9 @@ def no_controller(*_):
 
 @pytest.fixture(scope='module')
 def cases(tmp_path_factory):
-    return originals(tmp_path_factory.mktemp('good'))
+    folder = tmp_path_factory.mktemp('originals') / 'good'  # as a fleet names the machine of the copies
+    folder.mkdir()
+    return originals(folder)
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from itertools import islice
+from itertools import islice, pairwise
 from pathlib import Path
 
 import numpy as np
@@ -105,8 +105,7 @@ class Recording:
         first, last = map(self._arrival, (start, stop))
         count = max(1, round((last - first) * 1e-9 * self.rate / WINDOW))
         count = min(count, 1 + UNEVEN * self.bag.most_messages // WINDOW)
-        edges = np.linspace(0, last - first, count + 1).astype(np.int64) + first
-        return list(zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True))
+        return list(pairwise(first + (last - first) * k // count for k in range(count + 1)))
 
     def _arrival(self, share: float) -> int:
         """When this share of the samples had arrived [ns]."""
@@ -253,7 +252,9 @@ class Recording:
 def _arrival_of_share(path: Path, topic: str, windows: tuple[Window, ...], share: float) -> int:
     """When a share of the samples had arrived [ns]; a simulator that waits for its start repeats a sample."""
     bag = Bag(path)
-    groups = (group for window in windows for group in decode(bag.batches(topic, *window))[0])
+    groups = [group for window in windows for group in decode(bag.batches(topic, *window))[0]]
+    if not groups:
+        raise BagError(f'{path}: {topic} has no readable joint state')
     arrivals = np.sort(np.concatenate([group.arrival[_rising(_stamps(group))] for group in groups]))
     return int(arrivals[int(share * len(arrivals))])
 
