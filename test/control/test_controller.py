@@ -690,29 +690,30 @@ def test_a_step_uses_2_kilobytes_at_most(name):
     hands = {f'wrench_{hand}_convention': 'applied_by_robot' for hand in robot.config.end_effectors}
     follower = 'rolling_base' if robot.config.rolling else 'computed_torque'
     terms = ('gravity', 'friction', follower, 'observer', *(['wrench'] if hands else []))
-    controller = kd.TorqueController(
-        robot, kd.Settings(terms=terms, wheels_locked=True, ramp_time=0.0, **hands)
-    )
+    settings = kd.Settings(terms=terms, wheels_locked=True, ramp_time=0.0, **hands)
+    # Other threads of the test runner allocate too, but not twice in the same step.
+    controllers = [kd.TorqueController(robot, settings) for _ in range(2)]
     inputs, zero, effort = [], np.zeros(robot.nv), robot.gravity_torque(robot.home)
     for k in range(700):
         now = 1000.0 + 1e-3 * k
         state = kd.JointSamples(robot.joint_names, robot.home, zero, effort, now, now)
         wrenches = [WrenchSample(hand, hand, np.ones(6), now) for hand in robot.config.end_effectors]
         inputs.append(kd.Inputs(now, now, [state], wrenches=wrenches, enable=True))
-    used, trace = [], sys.gettrace()
+    used, trace = np.zeros((len(inputs), 2)), sys.gettrace()
     sys.settrace(None)  # a measurement of coverage allocates in every frame
     tracemalloc.start()
     try:
-        for each in inputs:
-            before = tracemalloc.get_traced_memory()[0]
-            tracemalloc.reset_peak()
-            outputs = controller.step(each)
-            used.append(tracemalloc.get_traced_memory()[1] - before)
+        for row, each in zip(used, inputs, strict=True):
+            for i, controller in enumerate(controllers):
+                before = tracemalloc.get_traced_memory()[0]
+                tracemalloc.reset_peak()
+                outputs = controller.step(each)
+                row[i] = tracemalloc.get_traced_memory()[1] - before
     finally:
         tracemalloc.stop()
         sys.settrace(trace)
     assert outputs.mode is Mode.ACTIVE
-    assert max(used[600:]) <= 2048  # bytes, after the window of the measured rate is full
+    assert used[600:].min(axis=1).max() <= 2048  # bytes, after the window of the measured rate is full
 
 
 @pytest.mark.parametrize('count', [2000, pytest.param(1_000_000, marks=pytest.mark.long)])
