@@ -59,7 +59,8 @@ class Robot:
         self.joint_map = JointMap(urdf, self.joint_names, list(self.model.names)[1:])
         self.friction = Friction(config.friction, self.joint_names)
         self.motors = Motors(config.joints, config.command_unit)
-        self._rolling = Rolling(self.model, self.data, config.rolling) if config.rolling else None
+        self._wheel_data = self.model.createData()
+        self._rolling = Rolling(self.model, self._wheel_data, config.rolling) if config.rolling else None
         self._driven = np.array([j.driven for j in config.joints.values()])
         self._E = np.eye(self.nv)[:, self._driven]
         self._shape = (self.nv,)
@@ -139,7 +140,7 @@ class Robot:
         q = self._q(q)
         if self._rolling is None:
             return np.zeros((0, self.nv))
-        pin.computeJointJacobians(self.model, self.data, q)
+        pin.computeJointJacobians(self.model, self._wheel_data, q)
         return self.joint_map.columns(self._rolling.jacobian())
 
     def constraint_bias(self, q: Array, v: Array) -> Array:
@@ -147,7 +148,7 @@ class Robot:
         q, v, _ = self._checked(q, v, v)
         if self._rolling is None:
             return np.zeros(0)
-        pin.computeJointJacobians(self.model, self.data, q)
+        pin.computeJointJacobians(self.model, self._wheel_data, q)
         return self._rolling.bias(v)
 
     def saddle_matrix(self, q: Array) -> Array:
