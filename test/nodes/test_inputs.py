@@ -291,6 +291,10 @@ def test_p9_otbot_gets_its_pose_from_odom_and_drives_only_its_wheels_and_pivot(h
     robot.q = np.array([1.0, -2.0, 0.7, 3.0, 4.0, 0.2])
     motors = ('right_wheel', 'left_wheel', 'pivot')
 
+    def states():
+        robot.q = robot.q + robot.v / 100.0  # a position that stays at a velocity is a frozen sensor
+        robot.publish(robot.joint_state(motors))
+
     def turn():
         odometry = Odometry()
         odometry.header.stamp = time_message(robot.now())
@@ -299,7 +303,7 @@ def test_p9_otbot_gets_its_pose_from_odom_and_drives_only_its_wheels_and_pivot(h
         pose.position.x, pose.position.y = robot.q[:2].tolist()
         *_, pose.orientation.z, pose.orientation.w = axis_angle([0, 0, 1], theta).tolist()
         robot.publish(odometry, 'odom')
-        robot.publish(robot.joint_state(motors))
+        states()
 
     robot.say = turn
     controller = controllers['otbot']
@@ -307,7 +311,7 @@ def test_p9_otbot_gets_its_pose_from_odom_and_drives_only_its_wheels_and_pivot(h
     controller.drive()
     robot.v = np.array([0.0, 0.0, 0.0, 0.5, -0.5, 0.2])
     until_torque(harness, controller, motors, [-0.5, 0.5, -0.2])
-    robot.say = lambda: robot.publish(robot.joint_state(motors))
+    robot.say = states
     controller.until_fault('state')
     assert any(f"'{name}'" in controller.reason for name in ('x', 'y', 'alpha'))
     Monitor(controller, model).check()
