@@ -252,10 +252,11 @@ class Recording:
 def _arrival_of_share(path: Path, topic: str, windows: tuple[Window, ...], share: float) -> int:
     """When a share of the samples had arrived [ns]; a simulator that waits for its start repeats a sample."""
     bag = Bag(path)
-    groups = [group for window in windows for group in decode(bag.batches(topic, *window))[0]]
-    if not groups:
+    groups = (group for window in windows for group in decode(bag.batches(topic, *window))[0])
+    parts = [group.arrival[_rising(_stamps(group))] for group in groups]
+    if not parts:
         raise BagError(f'{path}: {topic} has no readable joint state')
-    arrivals = np.sort(np.concatenate([group.arrival[_rising(_stamps(group))] for group in groups]))
+    arrivals = np.sort(np.concatenate(parts))
     return int(arrivals[int(share * len(arrivals))])
 
 
