@@ -8,7 +8,7 @@ import pinocchio as pin
 from ..arrays import Array, Indices
 from ..kernels import wrench_torque
 from ..robot.model import Robot
-from ..robot.rolling import Rolling
+from ..robot.rolling import Rolling, supporting_joints
 
 ALIGNED = pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
 
@@ -41,16 +41,12 @@ class Dynamics:
             self._fold()
         self._frames = {name: self._model.getFrameId(name, pin.FrameType.BODY) for name in robot.frames}
         self._J = self._data.J  # of all joints in the world, 6 x joints
-        self._supports = {name: self._support(index) for name, index in self._frames.items()}
+        frames = self._model.frames
+        self._supports = {
+            name: supporting_joints(self._model, frames[index]) for name, index in self._frames.items()
+        }
         self._bodies, points = self._far_points()
         self._levers = np.array([-pin.skew(point) for point in points])  # w x p = -[p] w, without np.cross
-
-    def _support(self, frame: int) -> Array:
-        """1 for joints of Pinocchio that move a frame, 0 for others."""
-        moving = np.zeros(self._model.nv)
-        for joint in list(self._model.supports[self._model.frames[frame].parentJoint])[1:]:
-            moving[self._model.joints[joint].idx_v] = 1.0
-        return moving
 
     def _far_points(self) -> tuple[Indices, Array]:
         """Points that show how fast a robot moves, by joint and in its frame [m].

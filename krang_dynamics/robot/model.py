@@ -59,8 +59,9 @@ class Robot:
         self.joint_map = JointMap(urdf, self.joint_names, list(self.model.names)[1:])
         self.friction = Friction(config.friction, self.joint_names)
         self.motors = Motors(config.joints, config.command_unit)
-        self._wheel_data = self.model.createData()
-        self._rolling = Rolling(self.model, self._wheel_data, config.rolling) if config.rolling else None
+        # Its data are its own: another thread may ask for other quantities.
+        wheels = config.rolling
+        self._rolling = Rolling(self.model, self.model.createData(), wheels) if wheels else None
         self._driven = np.array([j.driven for j in config.joints.values()])
         self._E = np.eye(self.nv)[:, self._driven]
         self._shape = (self.nv,)
@@ -140,7 +141,7 @@ class Robot:
         q = self._q(q)
         if self._rolling is None:
             return np.zeros((0, self.nv))
-        pin.computeJointJacobians(self.model, self._wheel_data, q)
+        self._rolling.update(q)
         return self.joint_map.columns(self._rolling.jacobian())
 
     def constraint_bias(self, q: Array, v: Array) -> Array:
@@ -148,7 +149,7 @@ class Robot:
         q, v, _ = self._checked(q, v, v)
         if self._rolling is None:
             return np.zeros(0)
-        pin.computeJointJacobians(self.model, self._wheel_data, q)
+        self._rolling.update(q)
         return self._rolling.bias(v)
 
     def saddle_matrix(self, q: Array) -> Array:

@@ -16,22 +16,26 @@ class Rolling:
 
     Each wheel gives three rows: the velocity of its contact point forwards, sideways and upwards.
     Dependent rows, such as the sideways row of a second wheel on one axle, are omitted. The state is that
-    of `data`, whose placements and world Jacobian (pin.computeJointJacobians) must be up to date.
+    of `data`, whose placements and world Jacobian must be up to date.
     """
 
     def __init__(self, model: pin.Model, data: pin.Data, wheels: Sequence[WheelConfig]) -> None:
-        self._data = data
+        self._model, self._data = model, data
         self._J = data.J.reshape(6, -1)  # a view, as those of the wheels
         self._wheels = [_geometry(model, data, wheel) for wheel in wheels]
         rows = []
         for q in np.random.default_rng(0).uniform(-1, 1, (6, model.nq)):
-            pin.computeJointJacobians(model, data, q)
+            self.update(q)
             rows.append(self._all_rows())
         kept = _independent(np.hstack(rows))
         self._rows: Indices | slice = consecutive(kept)
         # Forward rows are independent by their wheels' spin. A second sideways row or an upward row can
         # depend on another one in states where wheels line up, so those are checked in every state.
         self._rows_vary = bool((kept >= len(wheels)).sum() > 1)
+
+    def update(self, q: Array) -> None:
+        """Bring the data up to date, where no other pass has done so."""
+        pin.computeJointJacobians(self._model, self._data, q)
 
     def jacobian(self) -> Array:
         """J(q), [otbot] section 5."""
@@ -61,12 +65,17 @@ def _geometry(model: pin.Model, data: pin.Data, wheel: WheelConfig) -> tuple[Arr
     """Views of rotation and translation of the joint that carries a wheel; the wheel there; its joints."""
     frame = model.frames[model.getFrameId(wheel.link, pin.FrameType.BODY)]
     axle = frame.placement.rotation @ np.array(wheel.axle) / np.linalg.norm(wheel.axle)
+    placement = data.oMi[frame.parentJoint]
+    in_joint = np.array([*axle, *frame.placement.translation, wheel.radius])
+    return placement.rotation, placement.translation, in_joint, supporting_joints(model, frame)
+
+
+def supporting_joints(model: pin.Model, frame: pin.Frame) -> Array:
+    """1 for joints of Pinocchio that move a frame, 0 for others."""
     moving = np.zeros(model.nv)
     for joint in list(model.supports[frame.parentJoint])[1:]:
         moving[model.joints[joint].idx_v] = 1.0
-    placement = data.oMi[frame.parentJoint]
-    in_joint = np.array([*axle, *frame.placement.translation, wheel.radius])
-    return placement.rotation, placement.translation, in_joint, moving
+    return moving
 
 
 def _independent(rows: Array) -> Indices:
