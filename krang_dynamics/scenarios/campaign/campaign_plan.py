@@ -22,6 +22,7 @@ MOST = 4  # disturbances in one run
 FASTEST = 0.4  # of the velocity limits, in the motion of a run
 LEVER = 0.1  # shortest lever arm of a force [m]
 CONTACT = 280.0  # bound of a contact force, or what a motor can press: ISO/TS 15066, hand, transient [N]
+COLLISION = 0.3  # share of the effort limit that is a collision, beyond the Coulomb friction
 
 
 @dataclass(frozen=True)
@@ -141,7 +142,7 @@ KEYS = ('terms', 'settings', 'guard', *NUMBERS, 'vary')
 
 def default_plan(robot: Robot) -> Plan:
     """Default terms and settings; pushes and payloads relative to what the motors can hold."""
-    settings = Settings(terms=default_terms(robot).split(','))
+    settings = _default_settings(robot)
     forces = _forces(robot, settings)
     force = float(forces.min())
     is_passive = not robot.config.rolling and len(robot.actuated_joint_names) < robot.nv
@@ -163,6 +164,16 @@ def default_plan(robot: Robot) -> Plan:
         max(CONTACT, float(forces.max())),
         vary,
     )
+
+
+def _default_settings(robot: Robot) -> Settings:
+    """The default terms; an arm also stops at collisions, because it would press with all its torque."""
+    terms = default_terms(robot).split(',')
+    if 'computed_torque' not in terms:
+        return Settings(terms=terms)
+    collision = COLLISION * robot.effort_limits + robot.friction.coulomb
+    # A slow observer passes less of the noise of measured velocities on.
+    return Settings(terms=[*terms, 'observer'], observer_collision=collision.tolist(), observer_gain=10.0)
 
 
 def _forces(robot: Robot, settings: Settings) -> Array:

@@ -1,11 +1,15 @@
 """Plans of campaigns: defaults for every robot, YAML files, draws by seed."""
 
+from dataclasses import replace
+
 import pytest
 from harness import robot_named
 
 import krang_dynamics as kd
 from krang_dynamics.errors import KrangError
-from krang_dynamics.scenarios.campaign.campaign_plan import NAMES, load_plan
+from krang_dynamics.scenarios.campaign.campaign_loop import Loop
+from krang_dynamics.scenarios.campaign.campaign_monitor import STOPPED, UNSAFE
+from krang_dynamics.scenarios.campaign.campaign_plan import NAMES, Conditions, load_plan
 
 
 @pytest.mark.parametrize('name', kd.robots())
@@ -15,6 +19,18 @@ def test_every_robot_has_a_default_plan(name):
     assert plan.duration >= 8
     assert set(plan.vary) <= set(NAMES)
     assert plan.vary['push'][1] > 0
+
+
+def test_by_default_an_arm_stops_at_a_wall():
+    """Seed 300011 presses 282 N on it where nothing watches for collisions; the bound is 280 N."""
+    robot = robot_named('planar_2r')
+    plan = load_plan(robot)
+    blind = replace(plan, settings=plan.settings.replace(terms=('gravity', 'friction', 'computed_torque')))
+    conditions = Conditions(300011, {'wall': 0.07})
+    assert Loop(robot, blind, conditions).run().outcome == UNSAFE
+    stopped = Loop(robot, plan, conditions).run()
+    assert (stopped.outcome, stopped.reason) == (STOPPED, 'collision')
+    assert stopped.force < 200
 
 
 def test_a_draw_depends_on_the_seed_alone():
