@@ -67,6 +67,27 @@ static PyObject *new_vector(npy_intp n, double **data)
     return result;
 }
 
+/* The numbers of an index array of this size; NULL and a TypeError otherwise. */
+static npy_intp *indices(PyObject *x, npy_intp size)
+{
+    PyArrayObject *a = (PyArrayObject *)x;
+    if (PyArray_CheckExact(x) && PyArray_TYPE(a) == NPY_INTP && PyArray_ISCARRAY_RO(a) && PyArray_SIZE(a) == size)
+        return PyArray_DATA(a);
+    PyErr_Format(PyExc_TypeError, "expected %zd indices, got %R", (Py_ssize_t)size, x);
+    return NULL;
+}
+
+/* The truth values of a mask of this size; NULL and a TypeError otherwise. */
+static const npy_bool *mask_of(PyObject *x, npy_intp n)
+{
+    PyArrayObject *mask = (PyArrayObject *)x;
+    if (PyArray_CheckExact(x) && PyArray_TYPE(mask) == NPY_BOOL && PyArray_ISCARRAY_RO(mask) &&
+        PyArray_SIZE(mask) == n)
+        return PyArray_DATA(mask);
+    PyErr_Format(PyExc_TypeError, "expected a mask of %zd joints, got %R", (Py_ssize_t)n, x);
+    return NULL;
+}
+
 static int all_finite(const double *x, npy_intp n)
 {
     for (npy_intp i = 0; i < n; i++)
@@ -269,11 +290,8 @@ static PyObject *feedback(PyObject *self, PyObject *const *args, Py_ssize_t coun
     double *x[7], *out;
     npy_intp n = count ? size_of(args[0]) : 0;
     if (!has_count(count, 8) || !vectors(args, 7, n, x)) return NULL;
-    PyArrayObject *mask = (PyArrayObject *)args[7];
-    if (!PyArray_CheckExact(args[7]) || PyArray_TYPE(mask) != NPY_BOOL || !PyArray_ISCARRAY_RO(mask) ||
-        PyArray_SIZE(mask) != n)
-        return PyErr_Format(PyExc_TypeError, "expected a mask of %zd joints, got %R", (Py_ssize_t)n, args[7]);
-    const npy_bool *continuous = PyArray_DATA(mask);
+    const npy_bool *continuous = mask_of(args[7], n);
+    if (!continuous) return NULL;
     PyObject *result = new_vector(n, &out);
     if (!result) return NULL;
     for (npy_intp i = 0; i < n; i++) {
@@ -341,31 +359,15 @@ static PyObject *observed(PyObject *self, PyObject *const *args, Py_ssize_t coun
     return result;
 }
 
-/* solved(A, b) */
-static PyObject *solved(PyObject *self, PyObject *const *args, Py_ssize_t count)
+/* Gaussian elimination of A (n, n) and x (n, m) in place: x of A x = b. The pivot is the largest number of a
+   column; the result is the first one that is 0 or NaN, which ends the elimination, or 1. */
+static double eliminated(double *A, double *x, npy_intp n, npy_intp m)
 {
-    double *x;
-    if (!has_count(count, 2)) return NULL;
-    PyArrayObject *given, *right = (PyArrayObject *)args[1];
-    if (!PyArray_Check(args[1]) || PyArray_TYPE(right) != NPY_DOUBLE || !PyArray_ISBEHAVED_RO(right) ||
-        PyArray_NDIM(right) < 1 || PyArray_NDIM(right) > 2)
-        return PyErr_Format(PyExc_TypeError, "expected a float64 vector or matrix, got %R", args[1]);
-    npy_intp n = PyArray_DIM(right, 0), m = PyArray_NDIM(right) == 2 ? PyArray_DIM(right, 1) : 1;
-    if (!(given = matrix(args[0], n))) return NULL;
-    if (PyArray_DIM(given, 1) != n) return PyErr_Format(PyExc_TypeError, "expected a square matrix");
-    PyObject *result = PyArray_NewCopy((PyArrayObject *)args[1], NPY_CORDER);
-    PyObject *factors = PyArray_NewCopy(given, NPY_CORDER);
-    if (!result || !factors) goto failed;
-    x = PyArray_DATA((PyArrayObject *)result);
-    double *A = PyArray_DATA((PyArrayObject *)factors);
-    for (npy_intp k = 0; k < n; k++) { /* Gaussian elimination; the largest number of a column is the pivot */
+    for (npy_intp k = 0; k < n; k++) {
         npy_intp pivot = k;
         for (npy_intp i = k + 1; i < n; i++)
             if (fabs(A[i * n + k]) > fabs(A[pivot * n + k])) pivot = i;
-        if (!(fabs(A[pivot * n + k]) > 0)) {
-            PyErr_SetString(PyExc_ZeroDivisionError, "the matrix is singular");
-            goto failed;
-        }
+        if (!(fabs(A[pivot * n + k]) > 0)) return A[pivot * n + k];
         for (npy_intp j = 0; j < n && pivot != k; j++) {
             double swapped = A[k * n + j];
             A[k * n + j] = A[pivot * n + j];
@@ -386,6 +388,30 @@ static PyObject *solved(PyObject *self, PyObject *const *args, Py_ssize_t count)
         for (npy_intp i = k + 1; i < n; i++)
             for (npy_intp j = 0; j < m; j++) x[k * m + j] -= A[k * n + i] * x[i * m + j];
         for (npy_intp j = 0; j < m; j++) x[k * m + j] /= A[k * n + k];
+    }
+    return 1;
+}
+
+/* solved(A, b) */
+static PyObject *solved(PyObject *self, PyObject *const *args, Py_ssize_t count)
+{
+    double *x;
+    if (!has_count(count, 2)) return NULL;
+    PyArrayObject *given, *right = (PyArrayObject *)args[1];
+    if (!PyArray_Check(args[1]) || PyArray_TYPE(right) != NPY_DOUBLE || !PyArray_ISBEHAVED_RO(right) ||
+        PyArray_NDIM(right) < 1 || PyArray_NDIM(right) > 2)
+        return PyErr_Format(PyExc_TypeError, "expected a float64 vector or matrix, got %R", args[1]);
+    npy_intp n = PyArray_DIM(right, 0), m = PyArray_NDIM(right) == 2 ? PyArray_DIM(right, 1) : 1;
+    if (!(given = matrix(args[0], n))) return NULL;
+    if (PyArray_DIM(given, 1) != n) return PyErr_Format(PyExc_TypeError, "expected a square matrix");
+    PyObject *result = PyArray_NewCopy((PyArrayObject *)args[1], NPY_CORDER);
+    PyObject *factors = PyArray_NewCopy(given, NPY_CORDER);
+    if (!result || !factors) goto failed;
+    x = PyArray_DATA((PyArrayObject *)result);
+    double *A = PyArray_DATA((PyArrayObject *)factors);
+    if (!(fabs(eliminated(A, x, n, m)) > 0)) {
+        PyErr_SetString(PyExc_ZeroDivisionError, "the matrix is singular");
+        goto failed;
     }
     Py_DECREF(factors);
     return result;
@@ -469,6 +495,209 @@ static PyObject *command(PyObject *self, PyObject *const *args, Py_ssize_t count
 }
 
 #define ENTRY(a, i, j) (*(double *)PyArray_GETPTR2(a, i, j))
+
+/* Solves A_rr x = b_r for the `count` joints `rows`, b_r given in x; factors has room for A_rr. Numbers that
+   are NaN stay so. 0 and an error if A_rr is singular. */
+static int solve_rows(PyArrayObject *A, const npy_intp *rows, npy_intp count, double *factors, double *x)
+{
+    for (npy_intp i = 0; i < count; i++)
+        for (npy_intp j = 0; j < count; j++) factors[i * count + j] = ENTRY(A, rows[i], rows[j]);
+    double pivot = eliminated(factors, x, count, 1);
+    if (pivot == 0) PyErr_SetString(PyExc_ZeroDivisionError, "the matrix is singular");
+    for (npy_intp i = 0; i < count && isnan(pivot); i++) x[i] = NAN;
+    return pivot != 0;
+}
+
+static PyArrayObject *square(PyObject *x, npy_intp n)
+{
+    PyArrayObject *a = matrix(x, n);
+    if (!a || PyArray_DIM(a, 1) == n) return a;
+    PyErr_Format(PyExc_TypeError, "expected a square matrix, got %R", x);
+    return NULL;
+}
+
+/* solved_part(A, b, part) */
+static PyObject *solved_part(PyObject *self, PyObject *const *args, Py_ssize_t count)
+{
+    double *b, *out;
+    const npy_bool *part;
+    PyArrayObject *A;
+    if (!has_count(count, 3)) return NULL;
+    npy_intp n = size_of(args[1]), m = 0;
+    if (!(b = numbers(args[1], n)) || !(A = square(args[0], n)) || !(part = mask_of(args[2], n))) return NULL;
+    PyObject *result = new_vector(n, &out);
+    double *x = PyMem_Malloc((n + n * n) * sizeof(double) + 1);
+    npy_intp *rows = PyMem_Malloc(n * sizeof(npy_intp) + 1);
+    if (!result || !x || !rows) PyErr_NoMemory();
+    else {
+        for (npy_intp i = 0; i < n; i++)
+            if (part[i]) rows[m] = i, x[m++] = b[i];
+        if (solve_rows(A, rows, m, x + n, x)) {
+            for (npy_intp i = 0; i < n; i++) out[i] = 0;
+            for (npy_intp i = 0; i < m; i++) out[rows[i]] = x[i];
+        }
+    }
+    PyMem_Free(x);
+    PyMem_Free(rows);
+    if (PyErr_Occurred()) Py_CLEAR(result);
+    return result;
+}
+
+static double sign_of(double x)
+{
+    return x > 0 ? 1.0 : x < 0 ? -1.0 : x;
+}
+
+/* within_effort(torque, effort, A, driven, rounding) */
+static PyObject *within_effort(PyObject *self, PyObject *const *args, Py_ssize_t count)
+{
+    double *torque, *effort, *driven, *out;
+    PyArrayObject *A;
+    if (!has_count(count, 5)) return NULL;
+    npy_intp n = size_of(args[0]), m;
+    if (!(torque = numbers(args[0], n)) || !(effort = numbers(args[1], n)) || !(A = square(args[2], n)) ||
+        !(driven = numbers(args[3], n)))
+        return NULL;
+    double most = 1 + PyFloat_AsDouble(args[4]);
+    if (PyErr_Occurred()) return NULL;
+    PyObject *result = new_vector(n, &out);
+    double *side = PyMem_Malloc((3 * n + n * n) * sizeof(double) + 1); /* 1: at the upper limit, -1: at the lower */
+    npy_intp *rows = PyMem_Malloc(n * sizeof(npy_intp) + 1);
+    if (!result || !side || !rows) {
+        PyErr_NoMemory();
+        goto end;
+    }
+    double *missing = side + n, *wanted = missing + n, *factors = wanted + n;
+    int is_beyond = 0;
+    for (npy_intp i = 0; i < n; i++) {
+        int is_above = driven[i] * fabs(torque[i]) > most * effort[i];
+        out[i] = torque[i];
+        side[i] = is_above ? sign_of(torque[i]) : 0;
+        is_beyond |= is_above;
+    }
+    for (npy_intp turn = 0; turn < 4 * n && is_beyond; turn++) {
+        npy_intp last = -1;
+        m = 0;
+        for (npy_intp i = 0; i < n; i++)
+            if (side[i] != 0) rows[m] = i, missing[m++] = side[i] * effort[i] - torque[i];
+        if (!solve_rows(A, rows, m, factors, missing)) goto end;
+        for (npy_intp i = 0; i < n; i++) {
+            double added = 0;
+            for (npy_intp k = 0; k < m; k++) added += ENTRY(A, i, rows[k]) * missing[k];
+            out[i] = torque[i] + added;
+            wanted[i] = fabs(out[i]) > most * effort[i] ? sign_of(out[i]) : 0;
+        }
+        for (npy_intp k = 0; k < m; k++) wanted[rows[k]] = side[rows[k]] * missing[k] > 0 ? 0 : side[rows[k]];
+        for (npy_intp i = 0; i < n; i++)
+            if (wanted[i] != side[i] && driven[i] > 0) {
+                last = i;
+                if (turn < n) side[i] = wanted[i];
+            }
+        if (last < 0) break;
+        /* One change at a time always ends; all at once is faster, but could go round in circles. */
+        side[last] = wanted[last];
+    }
+end:
+    PyMem_Free(side);
+    PyMem_Free(rows);
+    if (PyErr_Occurred()) Py_CLEAR(result);
+    return result;
+}
+
+/* decay_in_time(momentum, driven, effort, rate, decay, tiny) */
+static PyObject *decay_in_time(PyObject *self, PyObject *const *args, Py_ssize_t count)
+{
+    double *x[4];
+    npy_intp n = count ? size_of(args[0]) : 0;
+    if (!has_count(count, 6) || !vectors(args, 4, n, x)) return NULL;
+    double decay = PyFloat_AsDouble(args[4]), tiny = PyFloat_AsDouble(args[5]), slowest = decay;
+    if (PyErr_Occurred()) return NULL;
+    for (npy_intp i = 0; i < n; i++) {
+        double momentum = fabs(x[0][i]), most = x[2][i] / decay;
+        if (momentum > most || isnan(most)) momentum = most;
+        if (momentum < tiny) momentum = tiny;
+        double in_time = sqrt(x[3][i] / momentum);
+        if (x[1][i] > 0 && (in_time < slowest || isnan(in_time))) slowest = in_time;
+    }
+    return PyFloat_FromDouble(slowest);
+}
+
+/* follow(motion, q, v, times, now, continuous, filter, slack, jump, gap) */
+static PyObject *follow(PyObject *self, PyObject *const *args, Py_ssize_t count)
+{
+    double *motion, *q, *v, *times = NULL, time = 0, bounds[4];
+    const npy_bool *continuous;
+    if (!has_count(count, 10)) return NULL;
+    npy_intp n = size_of(args[1]);
+    if (!(motion = numbers(args[0], 4 * n)) || !(q = numbers(args[1], n)) || !(v = numbers(args[2], n)) ||
+        !(continuous = mask_of(args[5], n)))
+        return NULL;
+    if (PyFloat_Check(args[3])) time = PyFloat_AS_DOUBLE(args[3]);
+    else if (!(times = numbers(args[3], n))) return NULL;
+    double now = PyFloat_AsDouble(args[4]);
+    for (int k = 0; k < 4; k++) bounds[k] = PyFloat_AsDouble(args[6 + k]);
+    if (PyErr_Occurred()) return NULL;
+    double filter = bounds[0], slack = bounds[1], jump = bounds[2], gap = bounds[3];
+    for (npy_intp i = 0; i < n; i++) {
+        double *sampled = motion + i, *used = sampled + n, *speed = used + n, *place = speed + n;
+        if (times) time = times[i];
+        if (time == *sampled) continue;
+        int is_first = isnan(*sampled);
+        double elapsed = now - *used < 0 ? 0 : now - *used;
+        double predicted = *place + elapsed * v[i], error = q[i] - predicted, missed = 0, share = 1;
+        if (continuous[i] && !(fabs(error) < PI)) {
+            error = fmod(error + PI, 2 * PI);
+            error += error < 0 ? PI : -PI;
+        }
+        int begins = is_first || fabs(error) > jump || elapsed > gap;
+        if (!begins) {
+            missed = error - (error < -slack ? -slack : error > slack ? slack : error);
+            missed /= elapsed < filter ? filter : elapsed;
+        }
+        if (!is_first && !(elapsed >= filter)) share = elapsed / filter;
+        *speed += share * (v[i] + missed - *speed);
+        *place = begins ? q[i] : predicted + elapsed * missed;
+        *sampled = time, *used = now;
+    }
+    Py_RETURN_NONE;
+}
+
+/* between(x, a, b) */
+static PyObject *between(PyObject *self, PyObject *const *args, Py_ssize_t count)
+{
+    double *x[3], *out;
+    npy_intp n = count ? size_of(args[0]) : 0;
+    if (!has_count(count, 3) || !vectors(args, 3, n, x)) return NULL;
+    PyObject *result = new_vector(n, &out);
+    if (!result) return NULL;
+    for (npy_intp i = 0; i < n; i++) {
+        int is_first = x[1][i] < x[2][i];
+        double low = x[is_first ? 1 : 2][i], high = x[is_first ? 2 : 1][i];
+        out[i] = x[0][i] < low ? low : x[0][i] > high ? high : x[0][i];
+    }
+    return result;
+}
+
+/* in_proportion(torque, last, limit, rate, dt) */
+static PyObject *in_proportion(PyObject *self, PyObject *const *args, Py_ssize_t count)
+{
+    double *x[4], *out, excess = 0;
+    npy_intp n = count ? size_of(args[0]) : 0;
+    if (!has_count(count, 5) || !vectors(args, 4, n, x)) return NULL;
+    double *torque = x[0], *last = x[1], *limit = x[2], *rate = x[3], dt = PyFloat_AsDouble(args[4]);
+    if (PyErr_Occurred()) return NULL;
+    PyObject *result = new_vector(n, &out);
+    if (!result) return NULL;
+    for (npy_intp i = 0; i < n; i++) {
+        double wanted = torque[i] > limit[i] ? limit[i] : torque[i] < -limit[i] ? -limit[i] : torque[i];
+        out[i] = wanted - last[i];
+        double share = rate[i] * dt > 0 ? fabs(out[i]) / (rate[i] * dt) : 0;
+        if (share > excess || isnan(share)) excess = share;
+    }
+    for (npy_intp i = 0; i < n; i++) out[i] = excess > 1 ? last[i] + out[i] / excess : torque[i];
+    return result;
+}
+
 #define CROSS(u, w, out) \
     (out)[0] = (u)[1] * (w)[2] - (u)[2] * (w)[1], (out)[1] = (u)[2] * (w)[0] - (u)[0] * (w)[2], \
     (out)[2] = (u)[0] * (w)[1] - (u)[1] * (w)[0]
@@ -497,6 +726,51 @@ static PyObject *wrench_torque(PyObject *self, PyObject *const *args, Py_ssize_t
         out[j] = moving[j] * sum;
     }
     return result;
+}
+
+/* fastest_point(placements, parents, axes, links, points, v) */
+static PyObject *fastest_point(PyObject *self, PyObject *const *args, Py_ssize_t count)
+{
+    double *axes, *points, *v, fastest = 0;
+    if (!has_count(count, 6)) return NULL;
+    npy_intp n = size_of(args[5]), m = size_of(args[3]), *parents, *links;
+    if (!PyTuple_Check(args[0]) || PyTuple_GET_SIZE(args[0]) != 2 * n)
+        return PyErr_Format(PyExc_TypeError, "expected %zd rotations and translations", (Py_ssize_t)n);
+    if (!(v = numbers(args[5], n)) || !(axes = numbers(args[2], 6 * n)) || !(points = numbers(args[4], 3 * m)) ||
+        !(parents = indices(args[1], n)) || !(links = indices(args[3], m)))
+        return NULL;
+    double *motions = PyMem_Calloc(6 * (n + 1), sizeof(double)), part[3]; /* of each link, in its frame */
+    if (!motions) return PyErr_NoMemory();
+    for (npy_intp i = 0; i < n; i++) {
+        PyArrayObject *R = square(PyTuple_GET_ITEM(args[0], 2 * i), 3);
+        double *p = R ? numbers(PyTuple_GET_ITEM(args[0], 2 * i + 1), 3) : NULL;
+        if (!p) goto end;
+        if (parents[i] < 0 || parents[i] > i) {
+            PyErr_SetString(PyExc_IndexError, "a link comes before its parent");
+            goto end;
+        }
+        double *above = motions + 6 * parents[i], *own = motions + 6 * (i + 1);
+        CROSS(above + 3, p, part);
+        for (int k = 0; k < 3; k++) part[k] += above[k];
+        for (int k = 0; k < 3; k++) {
+            own[k] = ENTRY(R, 0, k) * part[0] + ENTRY(R, 1, k) * part[1] + ENTRY(R, 2, k) * part[2];
+            own[3 + k] = ENTRY(R, 0, k) * above[3] + ENTRY(R, 1, k) * above[4] + ENTRY(R, 2, k) * above[5];
+        }
+        for (int k = 0; k < 6; k++) own[k] += axes[6 * i + k] * v[i];
+    }
+    for (npy_intp i = 0; i < m; i++) {
+        if (links[i] < 0 || links[i] > n) {
+            PyErr_Format(PyExc_IndexError, "link %zd of %zd", (Py_ssize_t)links[i], (Py_ssize_t)n);
+            goto end;
+        }
+        double *u = motions + 6 * links[i], square = 0;
+        CROSS(u + 3, points + 3 * i, part);
+        for (int k = 0; k < 3; k++) square += (u[k] + part[k]) * (u[k] + part[k]);
+        if (square > fastest || isnan(square)) fastest = square;
+    }
+end:
+    PyMem_Free(motions);
+    return PyErr_Occurred() ? NULL : PyFloat_FromDouble(sqrt(fastest));
 }
 
 #define WHEEL 7 /* numbers per wheel, in the frame of its joint: axle 3, centre 3, radius */
@@ -778,6 +1052,13 @@ static PyMethodDef methods[] = {
     KERNEL(limited),
     KERNEL(observed),
     KERNEL(solved),
+    KERNEL(solved_part),
+    KERNEL(within_effort),
+    KERNEL(decay_in_time),
+    KERNEL(follow),
+    KERNEL(between),
+    KERNEL(in_proportion),
+    KERNEL(fastest_point),
     KERNEL(friction),
     KERNEL(add),
     KERNEL(command),

@@ -68,6 +68,68 @@ def observed(
 def solved(A: Array, b: Array) -> Array:
     """x of A x = b, b (n,) or (n, m), in any memory order; ZeroDivisionError if A is singular."""
 
+def solved_part(A: Array, b: Array, part: Mask) -> Array:
+    """x of A x = b over the joints of `part` alone, 0 for the others; A (n, n) in any memory order.
+
+    ZeroDivisionError if that part of A is singular.
+    """
+
+def within_effort(torque: Array, effort: Array, A: Array, driven: Array, rounding: float) -> Array:
+    """The torque [N m] within +-effort whose accelerations a are nearest to the intended ones a'.
+
+    The distance is (a - a')^T A (a - a'), A (n, n) in any memory order. Joints at a limit are exchanged
+    until each would need more torque than its limit, and no other one with `driven` 1 does. `rounding` is
+    relative to the effort. ZeroDivisionError if A is singular.
+    """
+
+def decay_in_time(
+    momentum: Array, driven: Array, effort: Array, rate: Array, decay: float, tiny: float
+) -> float:
+    """Largest decay rate [1/s], up to `decay`, whose damping torque changes no faster than `rate` [N m/s].
+
+    The momentum [N m s] counts up to effort / decay: more is beyond the effort limits; and from `tiny` on.
+    Only joints with `driven` 1 count.
+    """
+
+def follow(
+    motion: Array,
+    q: Array,
+    v: Array,
+    times: Array | float,
+    now: float,
+    continuous: Mask,
+    filter: float,
+    slack: float,
+    jump: float,
+    gap: float,
+) -> None:
+    """Filter measured velocities v [rad/s] with a time constant, and add what the positions q show besides.
+
+    In place. The rows of `motion` (4, n): time of the last sample [s], NaN: none yet; when it was first used
+    [s]; filtered velocity; and the integral of the velocities [rad], near the positions. A sample of the same
+    time changes nothing. Errors of a position up to `slack` are noise. After an error above `jump` [rad], or
+    more than `gap` [s], positions are followed anew.
+    """
+
+def between(x: Array, a: Array, b: Array) -> Array:
+    """The numbers between a and b, whichever is the larger one, that are nearest to x."""
+
+def in_proportion(torque: Array, last: Array, limit: Array, rate: Array, dt: float) -> Array:
+    """`last` changed towards the torque within +-limit, all joints in proportion, none faster than rate.
+
+    The torque itself if it is in reach; joints of rate 0 do not count.
+    """
+
+def fastest_point(
+    placements: tuple[Array, ...], parents: Indices, axes: Array, links: Indices, points: Array, v: Array
+) -> float:
+    """Speed [m/s] of the fastest of m points, (m, 3) in the frames of their links, at joint velocities v.
+
+    `placements` has the rotation and translation from the frame of each joint to that of the link before it,
+    and `axes` (n, 6) the joint's unit velocity in its own frame, linear above angular. Link i + 1 is behind
+    joint i; `parents` and `links` have such numbers, of which 0 is the root.
+    """
+
 def contact_rows(rotation: Array, translation: Array, wheel: Array, J: Array, moving: Array) -> Array:
     """Rows (3, n) of the velocity of a wheel's contact point: forwards, sideways and up.
 

@@ -335,6 +335,163 @@ def test_wrench_torque(n, order):
     np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
 
 
+@np.errstate(all='ignore')
+def test_solved_part():
+    for (b, mask), _ in drawn(2):
+        part, n = mask > 0, len(b)
+        A = usual(n, (n, n))[0] + 9 * np.eye(n)
+        expected = np.zeros(n)
+        expected[part] = np.linalg.solve(A[np.ix_(part, part)], b[part])
+        for order in 'CF':
+            found = kernels.solved_part(np.array(A, order=order), b, part)
+            finite = np.isfinite(expected).all()
+            np.testing.assert_allclose(found[~part], 0.0)
+            assert np.isfinite(found).all() == finite
+            if finite:
+                np.testing.assert_allclose(
+                    found, expected, rtol=1e-9, atol=1e-9 * np.abs(b[part]).max(initial=0.0)
+                )
+
+
+def test_solved_part_of_a_singular_part_is_an_error_and_of_nan_is_nan():
+    A, part = np.diag([1.0, 0.0, np.nan]), np.array([True, False, False])
+    assert kernels.solved_part(A, np.ones(3), part).tolist() == [1, 0, 0]
+    with pytest.raises(ZeroDivisionError):
+        kernels.solved_part(A, np.ones(3), ~part)
+    part[2] = True
+    assert np.isnan(kernels.solved_part(A, np.ones(3), part)[[0, 2]]).all()
+
+
+def within_effort(torque, effort, A, driven, rounding):
+    """The active set method in numpy."""
+    side = np.where(driven * np.abs(torque) > (1 + rounding) * effort, np.sign(torque), 0.0)
+    if not side.any():
+        return torque
+    for turn in range(4 * len(torque)):
+        rows = np.flatnonzero(side)
+        missing = np.linalg.solve(A[np.ix_(rows, rows)], (side * effort - torque)[rows])
+        limited = torque + A[:, rows] @ missing
+        wanted = np.where(np.abs(limited) > (1 + rounding) * effort, np.sign(limited), 0.0)
+        wanted[rows] = np.where(side[rows] * missing > 0, 0.0, side[rows])
+        changes = np.flatnonzero((wanted != side) & (driven > 0))
+        if not changes.size:
+            break
+        rows = changes if turn < len(torque) else changes[-1:]
+        side[rows] = wanted[rows]
+    return limited
+
+
+@pytest.mark.parametrize('n', COUNTS)
+def test_within_effort(n):
+    for seed in range(30):
+        root, torque, effort, share = usual(seed, (n, n), n, n, n)
+        A, effort, driven = root @ root.T + 0.1 * np.eye(n), np.abs(effort), (share > -1).astype(float)
+        expected = within_effort(10 * torque, effort, A, driven, 1e-9)
+        for order in 'CF':
+            found = kernels.within_effort(10 * torque, effort, np.array(A, order=order), driven, 1e-9)
+            np.testing.assert_allclose(found, expected, rtol=1e-7, atol=1e-7)
+
+
+@np.errstate(all='ignore')
+def test_within_effort_of_special_numbers():
+    for (torque, effort), _ in drawn(2):
+        A, driven = 2 * np.eye(len(torque)), np.ones(len(torque))
+        expected = within_effort(torque, np.abs(effort), A, driven, 1e-9)
+        found = kernels.within_effort(torque, np.abs(effort), A, driven, 1e-9)
+        finite = np.isfinite(expected) & (np.abs(torque) < 1e300)
+        np.testing.assert_allclose(found[finite], expected[finite], rtol=1e-12, atol=1e-12)
+
+
+@np.errstate(all='ignore')
+def test_decay_in_time():
+    for (momentum, driven, effort, rate), _ in drawn(4):
+        driven, effort, rate = (driven > 0).astype(float), np.abs(effort), np.abs(rate)
+        counted = np.maximum(np.minimum(np.abs(momentum), effort / 40.0), 1e-9)
+        expected = np.sqrt(rate / counted)[driven > 0].min(initial=40.0)
+        assert kernels.decay_in_time(momentum, driven, effort, rate, 40.0, 1e-9) == pytest.approx(
+            expected, nan_ok=True
+        )
+
+
+@np.errstate(all='ignore')
+def test_follow():
+    random, (filter, slack, jump, gap) = np.random.default_rng(3), (0.01, 0.01, 0.1, 0.1)
+    for (q, v, error, speed), _ in drawn(4):
+        n = len(q)
+        continuous = random.uniform(size=n) < 0.5
+        sampled = random.choice([np.nan, 1.0, 1.9], n)
+        used, times, now = random.choice([1.0, 1.95, 2.1], n), random.choice([1.0, 1.9, 2.0], n), 2.0
+        place = q - random.choice([0.0, 0.01, 6.0]) * error
+        motion = np.array([sampled, used, speed, place])
+        elapsed, is_first = np.maximum(0.0, now - used), np.isnan(sampled)
+        predicted = place + elapsed * v
+        gone = q - predicted
+        gone = np.where(
+            continuous & ~(np.abs(gone) < np.pi), np.remainder(gone + np.pi, 2 * np.pi) - np.pi, gone
+        )
+        begins = is_first | (np.abs(gone) > jump) | (elapsed > gap)
+        missed = np.where(begins, 0.0, gone - np.clip(gone, -slack, slack)) / np.maximum(elapsed, filter)
+        share = np.where(is_first, 1.0, np.minimum(1.0, elapsed / filter))
+        new = [times, np.full(n, now), speed + share * (v + missed - speed)]
+        new += [np.where(begins, q, predicted + elapsed * missed)]
+        expected = np.where(times != sampled, new, motion)
+        kernels.follow(motion, q, v, times, now, continuous, filter, slack, jump, gap)
+        np.testing.assert_allclose(motion, expected, rtol=1e-12, atol=1e-12)
+        again = motion.copy()
+        kernels.follow(motion, q + 1.0, v, times, now, continuous, filter, slack, jump, gap)
+        np.testing.assert_array_equal(motion, again)
+
+
+def test_between():
+    for x, _ in drawn(3):
+        if not np.isnan(x[1:]).any():
+            expected = np.clip(x[0], np.minimum(x[1], x[2]), np.maximum(x[1], x[2]))
+            np.testing.assert_array_equal(kernels.between(*x), expected)
+
+
+@np.errstate(all='ignore')
+def test_in_proportion():
+    for (torque, last, limit, rate), dt in drawn(4):
+        limit, dt = np.where(np.isnan(limit), 1.0, np.abs(limit)), abs(dt)
+        change, allowed = np.clip(torque, -limit, limit) - last, rate * dt
+        excess = np.divide(np.abs(change), allowed, out=np.zeros_like(change), where=allowed > 0).max(
+            initial=0.0
+        )
+        expected = last + change / excess if excess > 1.0 else torque
+        found = kernels.in_proportion(torque, last, limit, rate, dt)
+        np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize('seed', range(10))
+@pytest.mark.parametrize('order', 'CF')
+def test_fastest_point(seed, order):
+    n, m = 6, 9
+    random = np.random.default_rng(seed)
+    parents, links = np.array([random.integers(i + 1) for i in range(n)]), random.integers(n + 1, size=m)
+    axes, points, v = usual(seed, (n, 6), (m, 3), n)
+    placements = [pin.SE3.Random() for _ in range(n)]
+    motions = [pin.Motion.Zero()]
+    for placement, parent, axis, speed in zip(placements, parents, axes, v, strict=True):
+        motions.append(placement.actInv(motions[parent]) + pin.Motion(speed * axis))
+    speeds = [
+        np.linalg.norm(motions[link].linear + np.cross(motions[link].angular, point))
+        for link, point in zip(links, points, strict=True)
+    ]
+    views = tuple(x for T in placements for x in (np.array(T.rotation, order=order), T.translation.copy()))
+    found = kernels.fastest_point(views, parents, axes, links, points, v)
+    assert found == pytest.approx(max(speeds), rel=1e-12)
+    v[3] = np.nan
+    links[0] = 4
+    assert np.isnan(kernels.fastest_point(views, parents, axes, links, points, v))
+
+
+@pytest.mark.parametrize(('parents', 'links'), [([1, 0], [0]), ([0, -1], [0]), ([0, 0], [3]), ([0, 0], [-1])])
+def test_fastest_point_refuses_links_that_do_not_exist(parents, links):
+    views = (np.eye(3), VECTOR) * 2
+    with pytest.raises(IndexError):
+        kernels.fastest_point(views, np.array(parents), np.zeros((2, 6)), np.array(links), VECTOR, SMALL)
+
+
 class LeaningWheel:
     """A wheel at the end of a chain of screw joints, of which one does not move it."""
 
@@ -421,6 +578,20 @@ CALLS = {
     'limited': (VECTOR, VECTOR, VECTOR, 0.1, VECTOR),
     'observed': (VECTOR, np.zeros((5, 3)), np.zeros((3, 3)), VECTOR, VECTOR, VECTOR, 0.1, 25.0),
     'solved': (np.eye(3), VECTOR),
+    'solved_part': (np.eye(3), VECTOR, np.ones(3, bool)),
+    'within_effort': (VECTOR, VECTOR, np.eye(3), VECTOR, 1e-9),
+    'decay_in_time': (VECTOR, VECTOR, VECTOR, VECTOR, 40.0, 1e-9),
+    'follow': (np.zeros((4, 3)), VECTOR, VECTOR, 0.1, 0.1, np.zeros(3, bool), 0.01, 0.01, 0.1, 0.1),
+    'between': (VECTOR, VECTOR, VECTOR),
+    'in_proportion': (VECTOR, VECTOR, VECTOR, VECTOR, 0.1),
+    'fastest_point': (
+        (np.eye(3), VECTOR) * 3,
+        np.zeros(3, np.intp),
+        np.zeros((3, 6)),
+        np.zeros(2, np.intp),
+        np.zeros((2, 3)),
+        VECTOR,
+    ),
     'friction': (VECTOR, np.ones((6, 3)), True),
     'command': (VECTOR, VECTOR, np.arange(3), VECTOR, VECTOR, VECTOR),
     'wrench_torque': (np.eye(3), VECTOR, np.zeros(6), np.zeros((6, 5)), np.zeros(5)),

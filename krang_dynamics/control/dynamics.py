@@ -6,7 +6,7 @@ import numpy as np
 import pinocchio as pin
 
 from ..arrays import Array, Indices
-from ..kernels import wrench_torque
+from ..kernels import fastest_point, wrench_torque
 from ..robot.model import Robot
 from ..robot.rolling import Rolling, supporting_joints
 
@@ -30,7 +30,6 @@ class Dynamics:
         self.C = self._data.C  # only with `coriolis`
         self._is_in_order = robot.joint_map.is_identity  # then these are views of Pinocchio's own arrays
         self._point_data = self._model.createData()  # for what is not part of the pass
-        self._motions = [motion.vector for motion in self._point_data.v]  # views, which are slow to get
         self._q, self._v = np.zeros(self._model.nq), np.zeros(self._model.nv)
         self._coriolis = coriolis
         self._state: tuple[Array, Array] | None = None  # q and v of the last pass, if it still holds
@@ -45,8 +44,16 @@ class Dynamics:
         self._supports = {
             name: supporting_joints(self._model, frames[index]) for name, index in self._frames.items()
         }
-        self._bodies, points = self._far_points()
-        self._levers = np.array([-pin.skew(point) for point in points])  # w x p = -[p] w, without np.cross
+        self._placements, self._parents, self._axes = self._joints()
+        self._links, self._points = self._far_points()
+
+    def _joints(self) -> tuple[tuple[Array, ...], Indices, Array]:
+        """Views of the joints' placements relative to their parents, the parents, and unit velocities."""
+        model, data = self._model, self._data
+        pin.computeJointJacobians(model, data, pin.neutral(model))
+        placements = [view for T in list(data.liMi)[1:] for view in (T.rotation, T.translation)]
+        axes = [data.oMi[i + 1].actInv(pin.Motion(J)).vector for i, J in enumerate(data.J.reshape(6, -1).T)]
+        return tuple(placements), np.array(model.parents, dtype=np.intp)[1:], np.array(axes)
 
     def _far_points(self) -> tuple[Indices, Array]:
         """Points that show how fast a robot moves, by joint and in its frame [m].
@@ -112,11 +119,8 @@ class Dynamics:
 
     def point_speed(self, v: Array) -> float:
         """Largest speed [m/s] of any point if the joints moved at v [rad/s] in the present pose."""
-        model, data = self._model, self._point_data
-        pin.forwardKinematics(model, data, self._q, self._map.velocity(v))
-        motions = np.array(self._motions)[self._bodies]
-        speeds = motions[:, :3] + (self._levers @ motions[:, 3:, None])[:, :, 0]
-        return float(np.sqrt(np.square(speeds).sum(axis=1).max()))
+        v = self._map.velocity(v)
+        return fastest_point(self._placements, self._parents, self._axes, self._links, self._points, v)
 
     def gravity_stiffness(self) -> Array:
         """dQ/dq [N m/rad] in the present pose: positive where gravity pulls a displaced joint back."""

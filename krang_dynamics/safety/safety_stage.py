@@ -3,6 +3,7 @@
 import numpy as np
 
 from ..arrays import Array, is_finite
+from ..kernels import in_proportion
 from ..robot.config import StopConfig
 from ..robot.model import Robot
 from .limits import Limits
@@ -173,11 +174,8 @@ class SafetyStage:
 
         Joints that brake one after another would first accelerate the hand.
         """
-        last, limit = self._limiter.last, self.limits.effort
-        change = np.clip(torque, -limit, limit) - last
-        allowed = self.limits.stop_rate * dt
-        excess = np.divide(np.abs(change), allowed, out=np.zeros_like(change), where=allowed > 0).max()
-        return last + change / excess if excess > 1.0 else torque
+        limits = self.limits
+        return in_proportion(torque, self._limiter.last, limits.effort, limits.stop_rate, dt)
 
     def _blend(self, now: float, torque: Array) -> Array:
         if self._mode is ACTIVE:  # a ramp that has ended does not begin again when ramp_time changes

@@ -1,12 +1,13 @@
 """Stop policies: the torque that brings a robot to rest. One class is one policy."""
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar, Protocol, TypeVar
 
 import numpy as np
 
-from ..arrays import Array, Mask, short_way
+from .. import kernels
+from ..arrays import Array, Mask
 from ..errors import UnknownNameError
 from ..robot.config import StopConfig
 from .limits import HIGHEST_SPEED
@@ -74,51 +75,33 @@ class StopState:
         """
         period = max(1.0 / self.hertz if self.hertz else PERIOD, gap)
         decay = min(RATE, MARGIN / (0.5 * period + DELAY))
-        momentum = np.abs(self.A @ (self.driven * self.v))
-        momentum = np.minimum(momentum, self.effort / decay)  # the rest is beyond the effort limits
-        in_time = np.sqrt(self.rate / np.maximum(momentum, TINY))[self.driven > 0]
-        return min(decay, max(SLOWEST, float(in_time.min(initial=decay))))
+        in_time = kernels.decay_in_time(self.momentum(), self.driven, self.effort, self.rate, decay, TINY)
+        return min(decay, max(SLOWEST, in_time))
 
-    def damping(self, decay: float) -> Array:
-        """-D v [N m], D = decay A, decay [1/s]: proportional to the inertia of each motion.
+    def momentum(self) -> Array:
+        """A v of the driven joints [N m s].
 
         Joints without torque are left out: braking a driven joint for their motion would move it.
         """
-        return -decay * (self.A @ (self.driven * self.v))
+        return np.asarray(self.A.dot(self.driven * self.v))
+
+    def damping(self, decay: float) -> Array:
+        """-D v [N m], D = decay A, decay [1/s]: proportional to the inertia of each motion."""
+        return -decay * self.momentum()
 
     def within_effort(self, torque: Array) -> Array:
-        """The torque [N m] within the effort limits whose accelerations a are nearest to the intended ones.
+        """The torque [N m] within the effort limits whose accelerations are nearest to the intended ones.
 
-        The distance is (a - a')^T A (a - a'): braking that exceeds the limits never accelerates the robot.
-        Joints at a limit are exchanged until each would need more torque than its limit, and no other does.
+        In the metric A, so that braking that exceeds the limits never accelerates the robot.
         """
-        beyond = self.driven * np.abs(torque) > (1 + ROUNDING) * self.effort
-        if not beyond.any():
-            return torque
-        side = np.where(beyond, np.sign(torque), 0.0)  # 1: at the upper limit, -1: at the lower one
-        for turn in range(4 * len(torque)):
-            rows = np.flatnonzero(side)
-            short = np.linalg.solve(self.A[np.ix_(rows, rows)], (side * self.effort - torque)[rows])
-            limited = torque + self.A[:, rows] @ short
-            wanted = np.where(np.abs(limited) > (1 + ROUNDING) * self.effort, np.sign(limited), 0.0)
-            wanted[rows] = np.where(side[rows] * short > 0, 0.0, side[rows])
-            changes = np.flatnonzero((wanted != side) & (self.driven > 0))
-            if not changes.size:
-                return limited
-            # One change at a time always ends; all at once is faster, but could go round in circles.
-            rows = changes if turn < len(torque) else changes[-1:]
-            side[rows] = wanted[rows]
-        return limited
+        return kernels.within_effort(torque, self.effort, self.A, self.driven, ROUNDING)
 
-    def fall(self, carried: Mask | None = None) -> Array:
+    def fall(self, carried: Mask) -> Array:
         """Joint accelerations [rad/s2] of the driven joints without support, reversed: A^-1 Q.
 
         Joints that are carried do not move.
         """
-        rows = np.flatnonzero(self.driven if carried is None else (self.driven > 0) & ~carried)
-        a = np.zeros_like(self.v)
-        a[rows] = np.linalg.solve(self.A[np.ix_(rows, rows)], self.gravity[rows])
-        return a
+        return kernels.solved_part(self.A, self.gravity, (self.driven > 0) & ~carried)
 
     def speed(self) -> float:
         """Speed [m/s] of the fastest point."""
@@ -181,10 +164,10 @@ class SupportingStop(StopPolicy):
         self._carrying = torque  # what the last command had of gravity, by support and by damping [N m]
         self._blind = 0.0  # time without a valid state [s]
         self._gap = 0.0  # largest time between the steps with two samples of a joint recently [s]
-        self._times = np.full_like(torque, np.nan)  # of the newest sample of each joint [s], ...
-        self._used_at = np.full_like(torque, begin)  # ... when it was first used [s] ...
-        self._v = np.zeros_like(torque)  # ... and the filtered velocities [rad/s]
-        self._q = np.zeros_like(torque)  # integral of the velocities, near the measured positions [rad]
+        # Per joint: time of the newest sample [s], when it was first used [s], and the filtered velocity
+        # [rad/s] with its integral, near the measured position [rad].
+        self._motion = np.zeros((4, len(torque)))
+        self._motion[:2] = [[np.nan], [begin]]
         self._now = begin
 
     def torque(self, now: float, state: StopState | None) -> Array:
@@ -196,42 +179,18 @@ class SupportingStop(StopPolicy):
             self.finished = self._blind >= self.config.blind_time + self.config.time and self._support == 0.0
             return max(0.0, 1.0 - self._blind / self.config.blind_time) * self._carrying
         if self._blind == 0.0:  # a time without a state had no damping that could be late
-            self._gap = max(now - float(self._used_at.min()), self._gap)
-        self._filter(now, state)
+            self._gap = max(now - float(self._motion[1].min()), self._gap)
         self._blind = 0.0
-        torque = self._with_state(elapsed, replace(state, v=self._v))
-        supported = self._support * state.gravity
-        self._carrying = np.clip(
-            torque, np.minimum(supported, state.gravity), np.maximum(supported, state.gravity)
-        )
+        state.v = self._filtered(now, state)
+        torque = self._with_state(elapsed, state)
+        self._carrying = kernels.between(torque, self._support * state.gravity, state.gravity)
         return torque
 
-    def _filter(self, now: float, state: StopState) -> None:
-        """Filter the velocities of new samples [rad/s]; a sample that is used again changes nothing."""
-        times = np.full_like(self._times, state.times)
-        is_new = times != self._times
-        if not is_new.any():
-            return
-        elapsed = np.maximum(0.0, now - self._used_at)
-        is_first = np.isnan(self._times)
-        share = np.where(is_first, 1.0, np.minimum(1.0, elapsed / FILTER))
-        v, q = self._corrected(state, elapsed, is_first)
-        self._v = np.where(is_new, self._v + share * (v - self._v), self._v)
-        self._q = np.where(is_new, q, self._q)
-        self._times, self._used_at = times, np.where(is_new, now, self._used_at)
-
-    def _corrected(self, state: StopState, elapsed: Array, is_first: Mask) -> tuple[Array, Array]:
-        """Velocities [rad/s] with what the positions show in addition: a velocity that reads 0 cannot brake.
-
-        Also their integrals [rad], for the next time. Errors up to SLACK are noise. After a gap or a jump the
-        positions are followed anew.
-        """
-        v = np.clip(state.v, -HIGHEST_SPEED, HIGHEST_SPEED)
-        predicted = self._q + elapsed * v
-        error = short_way(state.q - predicted, state.continuous)
-        begins = (np.abs(error) > JUMP) | (elapsed > GAP) | is_first
-        missed = np.where(begins, 0.0, error - np.clip(error, -SLACK, SLACK)) / np.maximum(elapsed, FILTER)
-        return v + missed, np.where(begins, state.q, predicted + elapsed * missed)
+    def _filtered(self, now: float, state: StopState) -> Array:
+        """Filtered velocities [rad/s] with what the positions show besides: one that reads 0 cannot brake."""
+        v = state.v.clip(-HIGHEST_SPEED, HIGHEST_SPEED)
+        kernels.follow(self._motion, state.q, v, state.times, now, state.continuous, FILTER, SLACK, JUMP, GAP)
+        return self._motion[2]
 
     @abstractmethod
     def _with_state(self, elapsed: float, state: StopState) -> Array:
@@ -301,7 +260,7 @@ class Lower(SupportingStop):
         damping = state.damping(decay)
         self._change_support(elapsed, speed, self._floor(fall, max(mean_speed, speed - NOISE), decay))
         self._change_load(elapsed, damping, speed > max(FAST, mean_speed) and self._is_delivered(state))
-        self._load = np.clip(self._load, -state.effort, state.effort)
+        self._load = kernels.between(self._load, -state.effort, state.effort)
         self._carried = state.carried(decay, self._smooth_v) if self._support == 0.0 else self._none
         self.finished = self._support == 0.0 and self._is_at_rest(elapsed, decay, state)
         if self.finished:
