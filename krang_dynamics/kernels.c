@@ -548,6 +548,68 @@ static double sign_of(double x)
     return x > 0 ? 1.0 : x < 0 ? -1.0 : x;
 }
 
+/* constrained(A, J, force, acceleration) */
+static PyObject *constrained(PyObject *self, PyObject *const *args, Py_ssize_t count)
+{
+    double *force, *acceleration, *out;
+    PyArrayObject *A, *J;
+    if (!has_count(count, 4)) return NULL;
+    npy_intp n = size_of(args[2]), m = size_of(args[3]), size = n + m;
+    if (!(force = numbers(args[2], n)) || !(acceleration = numbers(args[3], m)) || !(A = square(args[0], n)) ||
+        !(J = matrix(args[1], m)))
+        return NULL;
+    if (PyArray_DIM(J, 1) != n) return PyErr_Format(PyExc_TypeError, "expected %zd columns", (Py_ssize_t)n);
+    PyObject *result = new_vector(n, &out);
+    double *K = PyMem_Calloc(size * size + size + 1, sizeof(double));
+    if (!result || !K) PyErr_NoMemory();
+    else {
+        double *x = K + size * size;
+        for (npy_intp i = 0; i < n; i++) {
+            for (npy_intp j = 0; j < n; j++) K[i * size + j] = ENTRY(A, i, j);
+            for (npy_intp k = 0; k < m; k++) K[i * size + n + k] = K[(n + k) * size + i] = ENTRY(J, k, i);
+            x[i] = force[i];
+        }
+        for (npy_intp k = 0; k < m; k++) x[n + k] = acceleration[k];
+        if (!(fabs(eliminated(K, x, size, 1)) > 0))
+            PyErr_SetString(PyExc_ZeroDivisionError, "the matrix is singular");
+        for (npy_intp i = 0; i < n; i++) out[i] = x[i];
+    }
+    PyMem_Free(K);
+    if (PyErr_Occurred()) Py_CLEAR(result);
+    return result;
+}
+
+/* end_stop_torque(q, v, lower, upper, stiffness, damping) */
+static PyObject *end_stop_torque(PyObject *self, PyObject *const *args, Py_ssize_t count)
+{
+    double *x[6], *out;
+    npy_intp n = count ? size_of(args[0]) : 0;
+    if (!has_count(count, 6) || !vectors(args, 6, n, x)) return NULL;
+    PyObject *result = new_vector(n, &out);
+    if (!result) return NULL;
+    for (npy_intp i = 0; i < n; i++) {
+        double below = x[0][i] - x[2][i], above = x[0][i] - x[3][i];
+        double depth = (below < 0 ? below : 0) + (above > 0 ? above : 0);
+        double torque = -x[4][i] * depth - x[5][i] * x[1][i];
+        out[i] = torque * depth < 0 ? torque : 0;
+    }
+    return result;
+}
+
+/* moved(x, rate, h) */
+static PyObject *moved(PyObject *self, PyObject *const *args, Py_ssize_t count)
+{
+    double *x[2], *out;
+    npy_intp n = count ? size_of(args[0]) : 0;
+    if (!has_count(count, 3) || !vectors(args, 2, n, x)) return NULL;
+    double h = PyFloat_AsDouble(args[2]);
+    if (PyErr_Occurred()) return NULL;
+    PyObject *result = new_vector(n, &out);
+    if (!result) return NULL;
+    for (npy_intp i = 0; i < n; i++) out[i] = x[0][i] + h * x[1][i];
+    return result;
+}
+
 /* within_effort(torque, effort, A, driven, rounding) */
 static PyObject *within_effort(PyObject *self, PyObject *const *args, Py_ssize_t count)
 {
@@ -1053,6 +1115,9 @@ static PyMethodDef methods[] = {
     KERNEL(observed),
     KERNEL(solved),
     KERNEL(solved_part),
+    KERNEL(constrained),
+    KERNEL(end_stop_torque),
+    KERNEL(moved),
     KERNEL(within_effort),
     KERNEL(decay_in_time),
     KERNEL(follow),

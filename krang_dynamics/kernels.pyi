@@ -74,6 +74,20 @@ def solved_part(A: Array, b: Array, part: Mask) -> Array:
     ZeroDivisionError if that part of A is singular.
     """
 
+def constrained(A: Array, J: Array, force: Array, acceleration: Array) -> Array:
+    """a of A a + J^T lambda = force, J a = acceleration; A (n, n) and J (m, n) in any memory order.
+
+    ZeroDivisionError if the rows of J depend on each other.
+    """
+
+def end_stop_torque(
+    q: Array, v: Array, lower: Array, upper: Array, stiffness: Array, damping: Array
+) -> Array:
+    """Torque [N m] of springs and dampers beyond lower and upper [rad], which push and never pull."""
+
+def moved(x: Array, rate: Array, h: float) -> Array:
+    """x + h rate."""
+
 def within_effort(torque: Array, effort: Array, A: Array, driven: Array, rounding: float) -> Array:
     """The torque [N m] within +-effort whose accelerations a are nearest to the intended ones a'.
 

@@ -362,6 +362,40 @@ def test_solved_part_of_a_singular_part_is_an_error_and_of_nan_is_nan():
     assert np.isnan(kernels.solved_part(A, np.ones(3), part)[[0, 2]]).all()
 
 
+@pytest.mark.parametrize('order', 'CF')
+@pytest.mark.parametrize(('n', 'm'), [(1, 0), (6, 3), (17, 2)])
+def test_constrained(n, m, order):
+    root, J, force, acceleration = usual(n, (n, n), (m, n), n, m)
+    A = root @ root.T + np.eye(n)
+    K = np.block([[A, J.T], [J, np.zeros((m, m))]])
+    expected = np.linalg.solve(K, np.concatenate([force, acceleration]))[:n]
+    found = kernels.constrained(np.array(A, order=order), np.array(J, order=order), force, acceleration)
+    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
+
+
+def test_constrained_by_dependent_rows_is_an_error():
+    with pytest.raises(ZeroDivisionError):
+        kernels.constrained(np.eye(3), np.ones((2, 3)), VECTOR, SMALL)
+
+
+@np.errstate(all='ignore')
+def test_end_stop_torque():
+    for (q, v, lower, width, stiffness, damping), _ in drawn(6):
+        lower, upper = np.nan_to_num(lower), np.nan_to_num(lower) + np.abs(width)
+        depth = np.minimum(q - lower, 0.0) + np.maximum(q - upper, 0.0)
+        torque = -stiffness * depth - damping * v
+        expected = np.where(torque * depth < 0, torque, 0.0)
+        usual_width = np.isfinite(width)
+        found = kernels.end_stop_torque(q, v, lower, upper, stiffness, damping)
+        np.testing.assert_array_equal(found[usual_width], expected[usual_width])
+
+
+@np.errstate(all='ignore')
+def test_moved():
+    for (x, rate), h in drawn(2):
+        np.testing.assert_array_equal(kernels.moved(x, rate, h), x + h * rate)
+
+
 def within_effort(torque, effort, A, driven, rounding):
     """The active set method in numpy."""
     side = np.where(driven * np.abs(torque) > (1 + rounding) * effort, np.sign(torque), 0.0)
@@ -579,6 +613,9 @@ CALLS = {
     'observed': (VECTOR, np.zeros((5, 3)), np.zeros((3, 3)), VECTOR, VECTOR, VECTOR, 0.1, 25.0),
     'solved': (np.eye(3), VECTOR),
     'solved_part': (np.eye(3), VECTOR, np.ones(3, bool)),
+    'constrained': (np.eye(3), np.eye(3), VECTOR, VECTOR),
+    'end_stop_torque': (VECTOR, VECTOR, VECTOR, VECTOR, VECTOR, VECTOR),
+    'moved': (VECTOR, VECTOR, 0.1),
     'within_effort': (VECTOR, VECTOR, np.eye(3), VECTOR, 1e-9),
     'decay_in_time': (VECTOR, VECTOR, VECTOR, VECTOR, 40.0, 1e-9),
     'follow': (np.zeros((4, 3)), VECTOR, VECTOR, 0.1, 0.1, np.zeros(3, bool), 0.01, 0.01, 0.1, 0.1),

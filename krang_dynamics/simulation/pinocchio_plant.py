@@ -4,8 +4,9 @@ import numpy as np
 import pinocchio as pin
 
 from ..arrays import Array
-from ..kernels import is_within
+from ..kernels import constrained, end_stop_torque, solved
 from ..robot.model import Robot
+from ..robot.rolling import Rolling
 from .plant import Plant, rk4_step
 
 HARDEST = 60.0  # natural frequency of an end stop and the inertia of its joint [rad/s] ...
@@ -30,12 +31,14 @@ class PinocchioPlant(Plant):
         end_stops: tuple[Array, Array] | None = None,
     ) -> None:
         super().__init__(robot, friction, timestep)
-        self._end_stops = end_stops
         inertia, rate = np.diag(robot.mass_matrix(robot.home)), min(HARDEST, HARDNESS / timestep)
-        self._stop_stiffness, self._stop_damping = rate**2 * inertia, 2 * rate * inertia
+        # Critically damped.
+        self._end_stops = None if end_stops is None else (*end_stops, rate**2 * inertia, 2 * rate * inertia)
         same_joints = tuple(robot.model.names)[1:] == robot.joint_names
         self._solve = self._articulated if same_joints and not robot.config.rolling else self._saddle
         self._data = robot.model.createData()
+        wheels = robot.config.rolling
+        self._rolling = Rolling(robot.model, self._data, wheels) if wheels else None
         self._zero = np.zeros(robot.nv)
 
     def reset(self, q: Array, v: Array) -> None:
@@ -54,39 +57,31 @@ class PinocchioPlant(Plant):
 
     def _acceleration(self, q: Array, v: Array, force: Array) -> Array:
         force = force - self._drag(q, v)
-        if self._end_stops is not None and not is_within(q, *self._end_stops):
-            force += self._stop_torque(q, v, *self._end_stops)
-        if self._pushes:
-            force += self.robot.wrench_to_torque(q, self._pushes)
+        if self._end_stops is not None:
+            force += end_stop_torque(q, v, *self._end_stops)
+        for frame, wrench in self._pushes.items():
+            force += wrench.dot(self.robot.jacobian(q, frame))
         return self._solve(q, v, force)
-
-    def _stop_torque(self, q: Array, v: Array, lower: Array, upper: Array) -> Array:
-        """Torque of the end stops [N m]: critically damped springs that push and never pull."""
-        outside = np.minimum(q - lower, 0.0) + np.maximum(q - upper, 0.0)
-        rows = outside.nonzero()[0]
-        if rows.size:
-            depth = outside[rows]
-            torque = -self._stop_stiffness[rows] * depth - self._stop_damping[rows] * v[rows]
-            outside[rows] = np.where(torque * depth < 0, torque, 0.0)
-        return outside
 
     def _articulated(self, q: Array, v: Array, force: Array) -> Array:
         return np.asarray(pin.aba(self.robot.model, self._data, q, v, force))
 
     def _saddle(self, q: Array, v: Array, force: Array) -> Array:
         """a of A a + J^T lambda = force - C v - Q, J a = -Jdot v; [otbot] section 6."""
-        robot = self.robot
-        bias = robot.inverse_dynamics(q, v, self._zero)
-        right = np.concatenate([force - bias, -robot.constraint_bias(q, v)])
-        return np.linalg.solve(robot.saddle_matrix(q), right)[: robot.nv]
+        joints, data = self.robot.joint_map, self._data
+        q, v = joints.position(q), joints.velocity(v)
+        pin.computeAllTerms(self.robot.model, data, q, v)
+        A, force = joints.matrix(data.M), force - joints.force(data.nle)
+        if self._rolling is None:
+            return solved(A, force)
+        return constrained(A, joints.columns(self._rolling.jacobian()), force, -self._rolling.bias(v))
 
     def _rolling_part(self, v: Array) -> Array:
         """The velocity nearest to v in the metric A that satisfies J v = 0, which prevents drift."""
-        if not self.robot.config.rolling:
+        if self._rolling is None:
             return v
-        K, n = self.robot.saddle_matrix(self._q), self.robot.nv
-        right = np.concatenate([self._zero, K[n:, :n] @ v])
-        return v - np.linalg.solve(K, right)[:n]
+        A, J = self.robot.mass_matrix(self._q), self.robot.constraint_jacobian(self._q)
+        return v - constrained(A, J, self._zero, J.dot(v))
 
     def _dry_torque(self, force: Array, h: float) -> Array:
         n = self.robot.nv

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..arrays import Array, array, joint_vector
 from ..errors import InputError, KrangError, UnknownNameError
+from ..kernels import moved
 from ..robot.config import FrictionConfig
 from ..robot.friction import Friction
 from ..robot.model import Robot
@@ -117,14 +118,15 @@ def rk4_step(
     """q and v after h [s] by the classical Runge-Kutta method for q'' = a(q, v); error per step O(h^5)."""
     half = h / 2
     a1 = acceleration(q, v)
-    v2 = v + half * a1
-    a2 = acceleration(q + half * v, v2)
-    v3 = v + half * a2
-    a3 = acceleration(q + half * v2, v3)
-    v4 = v + h * a3
-    a4 = acceleration(q + h * v3, v4)
+    v2 = moved(v, a1, half)
+    a2 = acceleration(moved(q, v, half), v2)
+    v3 = moved(v, a2, half)
+    a3 = acceleration(moved(q, v2, half), v3)
+    v4 = moved(v, a3, h)
+    a4 = acceleration(moved(q, v3, h), v4)
     # The velocities v, v2, v3, v4 have weights 1, 2, 2, 1; equal terms are collected.
-    return q + h * v + h * h / 6 * (a1 + a2 + a3), v + h / 6 * (a1 + 2 * (a2 + a3) + a4)
+    inner = a2 + a3
+    return moved(moved(q, v, h), a1 + inner, h * h / 6), moved(v, a1 + a4 + 2 * inner, h / 6)
 
 
 def _duration(what: str, seconds: float) -> float:
