@@ -119,7 +119,13 @@ class Monitor:
         self._high = np.concatenate([robot.upper, bounds.velocity])
         self._model, self._map, self._commanded = true.model, true.joint_map, commanded
         self._data = self._model.createData()
-        self._frames = [i for i, f in enumerate(self._model.frames) if f.type == pin.FrameType.BODY]
+        self._motions = [motion.vector for motion in self._data.v]  # of the links, in their axes
+        frames = [frame for frame in self._model.frames if frame.type == pin.FrameType.BODY]
+        self._links = np.array([frame.parentJoint for frame in frames], dtype=np.intp)
+        # v + w x r, from the motion (v, w) of a link to the origin r of a frame.
+        self._origins = np.array([np.hstack([np.eye(3), -pin.skew(f.placement.translation)]) for f in frames])
+        self._largest = bounds.largest * (1 + ROUNDING)
+        self._rate, self._is_commanded = bounds.rate[bounds.rows], commanded > 0
         self._stop: float | None = None  # when the present stop began [s]
         self._was_driving = False
         self._first, self._settled = 0.0, inf  # largest speed until then [m/s], and when [s]
@@ -173,7 +179,7 @@ class Monitor:
             return
         if not is_finite(command):
             self.fail(now, f'P1: the {node.name} sends numbers that are not finite')
-        elif (np.abs(command) > self.bounds.largest * (1 + ROUNDING)).any():
+        elif np.count_nonzero(np.abs(command) > self._largest):
             self.fail(now, f'P2: the {node.name} exceeds an effort limit')
         else:
             self._check_rate(node, now, command)
@@ -193,8 +199,8 @@ class Monitor:
         elapsed = START if is_first else min(now - node.sent, STEP)
         if node is self.guard and node.is_driving:
             elapsed = JITTER
-        allowed = bounds.rate[bounds.rows] * (elapsed + ROUNDING)
-        if (np.abs((command - before) * bounds.gain) > allowed).any():
+        allowed = self._rate * (elapsed + ROUNDING)
+        if np.count_nonzero(np.abs((command - before) * bounds.gain) > allowed):
             self.fail(now, f'P3: the torque of the {node.name} changes too fast')
 
     def _measured(self, node: Node) -> Array | None:
@@ -236,7 +242,7 @@ class Monitor:
     def _check_silence(self, now: float) -> None:
         """P8, P11: while the motors give torque, commands arrive."""
         guard = self.guard
-        if guard.command is None or not guard.command.any():
+        if guard.command is None or not np.count_nonzero(guard.command):
             return
         if now - guard.sent > REACTION + self.period + self.delay:
             self.fail(now, 'P11: the drivers hold the last torque')
@@ -249,8 +255,8 @@ class Monitor:
 
     def _begin_braking(self, now: float, change: Array) -> None:
         """From now on the robot is slowed down, as soon as the torque has changed by so much [N m] (P3)."""
-        rows = self._commanded > 0
-        wait = float((change / self.bounds.rate)[rows].max())
+        rows = self._is_commanded
+        wait = float((change[rows] / self.bounds.rate[rows]).max())
         self._first, self._energy, self._settled = 0.0, 0.0, now + wait + self.delay + self.period
 
     def _check_stop(
@@ -309,6 +315,5 @@ class Monitor:
         """Of the fastest link origin, by the commanded joints alone [m/s]."""
         model, data = self._model, self._data
         pin.forwardKinematics(model, data, self._map.position(q), self._map.velocity(self._commanded * v))
-        aligned = pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
-        speeds = [pin.getFrameVelocity(model, data, i, aligned).linear for i in self._frames]
+        speeds = (self._origins @ np.array(self._motions)[self._links, :, None])[:, :, 0]
         return float(np.sqrt(np.square(speeds).sum(axis=1).max()))
