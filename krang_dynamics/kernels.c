@@ -684,12 +684,12 @@ static PyObject *decay_in_time(PyObject *self, PyObject *const *args, Py_ssize_t
     return PyFloat_FromDouble(slowest);
 }
 
-/* follow(motion, q, v, times, now, continuous, filter, slack, jump, gap) */
+/* follow(motion, q, v, times, now, continuous, highest, filter, slack, jump, gap) */
 static PyObject *follow(PyObject *self, PyObject *const *args, Py_ssize_t count)
 {
-    double *motion, *q, *v, *times = NULL, time = 0, bounds[4];
+    double *motion, *q, *v, *times = NULL, time = 0, bounds[5];
     const npy_bool *continuous;
-    if (!has_count(count, 10)) return NULL;
+    if (!has_count(count, 11)) return NULL;
     npy_intp n = size_of(args[1]);
     if (!(motion = numbers(args[0], 4 * n)) || !(q = numbers(args[1], n)) || !(v = numbers(args[2], n)) ||
         !(continuous = mask_of(args[5], n)))
@@ -697,16 +697,17 @@ static PyObject *follow(PyObject *self, PyObject *const *args, Py_ssize_t count)
     if (PyFloat_Check(args[3])) time = PyFloat_AS_DOUBLE(args[3]);
     else if (!(times = numbers(args[3], n))) return NULL;
     double now = PyFloat_AsDouble(args[4]);
-    for (int k = 0; k < 4; k++) bounds[k] = PyFloat_AsDouble(args[6 + k]);
+    for (int k = 0; k < 5; k++) bounds[k] = PyFloat_AsDouble(args[6 + k]);
     if (PyErr_Occurred()) return NULL;
-    double filter = bounds[0], slack = bounds[1], jump = bounds[2], gap = bounds[3];
+    double highest = bounds[0], filter = bounds[1], slack = bounds[2], jump = bounds[3], gap = bounds[4];
     for (npy_intp i = 0; i < n; i++) {
         double *sampled = motion + i, *used = sampled + n, *speed = used + n, *place = speed + n;
         if (times) time = times[i];
         if (time == *sampled) continue;
         int is_first = isnan(*sampled);
         double elapsed = now - *used < 0 ? 0 : now - *used;
-        double predicted = *place + elapsed * v[i], error = q[i] - predicted, missed = 0, share = 1;
+        double measured = v[i] < -highest ? -highest : v[i] > highest ? highest : v[i];
+        double predicted = *place + elapsed * measured, error = q[i] - predicted, missed = 0, share = 1;
         if (continuous[i] && !(fabs(error) < PI)) {
             error = fmod(error + PI, 2 * PI);
             error += error < 0 ? PI : -PI;
@@ -717,7 +718,7 @@ static PyObject *follow(PyObject *self, PyObject *const *args, Py_ssize_t count)
             missed /= elapsed < filter ? filter : elapsed;
         }
         if (!is_first && !(elapsed >= filter)) share = elapsed / filter;
-        *speed += share * (v[i] + missed - *speed);
+        *speed += share * (measured + missed - *speed);
         *place = begins ? q[i] : predicted + elapsed * missed;
         *sampled = time, *used = now;
     }

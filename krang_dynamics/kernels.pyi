@@ -112,17 +112,18 @@ def follow(
     times: Array | float,
     now: float,
     continuous: Mask,
+    highest: float,
     filter: float,
     slack: float,
     jump: float,
     gap: float,
 ) -> None:
-    """Filter measured velocities v [rad/s] with a time constant, and add what the positions q show besides.
+    """Filter measured velocities v, up to `highest` [rad/s], and add what the positions q show besides.
 
     In place. The rows of `motion` (4, n): time of the last sample [s], NaN: none yet; when it was first used
     [s]; filtered velocity; and the integral of the velocities [rad], near the positions. A sample of the same
-    time changes nothing. Errors of a position up to `slack` are noise. After an error above `jump` [rad], or
-    more than `gap` [s], positions are followed anew.
+    time changes nothing. `filter` is a time constant [s]. Errors of a position up to `slack` are noise. After
+    an error above `jump` [rad], or more than `gap` [s], positions are followed anew.
     """
 
 def between(x: Array, a: Array, b: Array) -> Array:

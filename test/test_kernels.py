@@ -449,7 +449,8 @@ def test_decay_in_time():
 
 @np.errstate(all='ignore')
 def test_follow():
-    random, (filter, slack, jump, gap) = np.random.default_rng(3), (0.01, 0.01, 0.1, 0.1)
+    random, bounds = np.random.default_rng(3), (9.0, 0.01, 0.01, 0.1, 0.1)
+    highest, filter, slack, jump, gap = bounds
     for (q, v, error, speed), _ in drawn(4):
         n = len(q)
         continuous = random.uniform(size=n) < 0.5
@@ -458,7 +459,8 @@ def test_follow():
         place = q - random.choice([0.0, 0.01, 6.0]) * error
         motion = np.array([sampled, used, speed, place])
         elapsed, is_first = np.maximum(0.0, now - used), np.isnan(sampled)
-        predicted = place + elapsed * v
+        limited = np.clip(v, -highest, highest)
+        predicted = place + elapsed * limited
         gone = q - predicted
         gone = np.where(
             continuous & ~(np.abs(gone) < np.pi), np.remainder(gone + np.pi, 2 * np.pi) - np.pi, gone
@@ -466,13 +468,13 @@ def test_follow():
         begins = is_first | (np.abs(gone) > jump) | (elapsed > gap)
         missed = np.where(begins, 0.0, gone - np.clip(gone, -slack, slack)) / np.maximum(elapsed, filter)
         share = np.where(is_first, 1.0, np.minimum(1.0, elapsed / filter))
-        new = [times, np.full(n, now), speed + share * (v + missed - speed)]
+        new = [times, np.full(n, now), speed + share * (limited + missed - speed)]
         new += [np.where(begins, q, predicted + elapsed * missed)]
         expected = np.where(times != sampled, new, motion)
-        kernels.follow(motion, q, v, times, now, continuous, filter, slack, jump, gap)
+        kernels.follow(motion, q, v, times, now, continuous, *bounds)
         np.testing.assert_allclose(motion, expected, rtol=1e-12, atol=1e-12)
         again = motion.copy()
-        kernels.follow(motion, q + 1.0, v, times, now, continuous, filter, slack, jump, gap)
+        kernels.follow(motion, q + 1.0, v, times, now, continuous, *bounds)
         np.testing.assert_array_equal(motion, again)
 
 
@@ -618,7 +620,7 @@ CALLS = {
     'moved': (VECTOR, VECTOR, 0.1),
     'within_effort': (VECTOR, VECTOR, np.eye(3), VECTOR, 1e-9),
     'decay_in_time': (VECTOR, VECTOR, VECTOR, VECTOR, 40.0, 1e-9),
-    'follow': (np.zeros((4, 3)), VECTOR, VECTOR, 0.1, 0.1, np.zeros(3, bool), 0.01, 0.01, 0.1, 0.1),
+    'follow': (np.zeros((4, 3)), VECTOR, VECTOR, 0.1, 0.1, np.zeros(3, bool), 9.0, 0.01, 0.01, 0.1, 0.1),
     'between': (VECTOR, VECTOR, VECTOR),
     'in_proportion': (VECTOR, VECTOR, VECTOR, VECTOR, 0.1),
     'fastest_point': (

@@ -5,7 +5,7 @@ from math import inf
 
 import numpy as np
 
-from ..arrays import FLOAT64, Array, is_finite
+from ..arrays import FLOAT64, Array, any_true, is_finite
 from ..robot.model import Robot
 from ..safety.limits import Limits
 from ..safety.modes import Fault
@@ -124,17 +124,17 @@ class CommandCheck:
 
     def _beyond(self, values: Array) -> str | None:
         """Compare with the limits in the drivers' unit, which includes the supply voltage."""
-        if not values.any():  # the end of a stop, when the motor may still turn
+        if not any_true(values != 0):  # the end of a stop, when the motor may still turn
             return None
         drivers, (low, high) = self._drivers, self._allowed()
         beyond = (values < low) | (values > high)
-        if beyond.any():
+        if any_true(beyond):
             i = int(np.argmax(beyond))
             return f'driver {drivers.names[i]!r}: {values[i]:.6g} is outside {low[i]:.6g} .. {high[i]:.6g}'
         if self._shares:
             share = drivers.command(drivers.torque(values, self._zero), self._zero)
             uneven = np.abs(values - share) > ROUNDING * np.abs(values).max()
-            if uneven.any():
+            if any_true(uneven):
                 i = int(np.argmax(uneven))
                 return f'driver {drivers.names[i]!r}: {values[i]:.6g} is not its share, {share[i]:.6g}'
         return None
@@ -168,14 +168,14 @@ class CommandCheck:
         meant = np.minimum(np.maximum(self._meant, low), high)
         # A constant voltage changes no faster than the speed, whatever torque was intended.
         change = np.minimum(np.abs(meant - self._meant), np.abs(standing - self._standing))
-        if not values.any():
+        if not any_true(values != 0):
             change, meant = np.minimum(change, np.abs(self._meant)), self._zero
         if self._may_begin:
             begin = self._measured(measured)
-            change = np.fmin(change, np.abs(np.clip(begin, low, high) - begin))
+            change = np.fmin(change, np.abs(np.minimum(np.maximum(begin, low), high) - begin))
         rounding = ROUNDING * (self._most + np.abs(standing))
         jumps = change > self._allowance + (high - low) + rounding
-        if jumps.any():
+        if any_true(jumps):
             i = int(np.argmax(jumps))
             return f'joint {self._joint_names[i]!r}: its torque jumps by {change[i]:.4g} N m'
         self._allowance = self._allowance - change
@@ -194,7 +194,7 @@ class CommandCheck:
         lowest, highest = np.minimum(gravity, 0.0) - room, np.maximum(gravity, 0.0) + room
         is_near = (low <= begin + self._most) & (high >= begin - self._most)  # False without a measurement
         wrong = ~is_near & ((low > highest) | (high < lowest))
-        if not wrong.any():
+        if not any_true(wrong):
             return None
         i = int(np.argmax(wrong))
         effort = 'not measured' if np.isnan(begin[i]) else f'{begin[i]:.4g} N m'
@@ -205,7 +205,7 @@ class CommandCheck:
 
     def _remember(self, command: Array, meant: Array, standing: Array) -> None:
         self._meant, self._standing = meant, standing
-        self._may_begin = not command.any()
+        self._may_begin = not any_true(command != 0)
 
 
 class SpeedRange:

@@ -53,7 +53,7 @@ class Drivers:
 
     def torque(self, command: Array, v: Array) -> Array:
         """Torque [N m] over the robot's joints that a command over `names` gives; 0 at all others."""
-        return np.asarray(self._gain @ self._possible(command) - self._drag * v)
+        return np.asarray(self._gain.dot(self._possible(command)) - self._drag * v)
 
     def joint_samples(self, sample: JointSamples) -> JointSamples:
         """A message by drivers' names as one by joints': q = sign * q_driver / ratio + offset.

@@ -6,7 +6,7 @@ from math import inf, isfinite
 
 import numpy as np
 
-from ..arrays import Array, array
+from ..arrays import Array, any_true, array
 from ..errors import InputError, KrangError
 from ..robot.model import Robot
 from ..robot.payload import Payload
@@ -347,7 +347,7 @@ class Guard:
         """A stream that stops after a zero command has ended; any other is a fault."""
         if self._relayed is None or self._is_streaming(now):
             return
-        if self._relayed.any():
+        if any_true(self._relayed != 0):
             self._trip(now, Fault('silence', f'no command for {now - self._received:.3f} s'))
         self._relayed = None  # back to idle
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ..arrays import Array, is_finite
+from ..arrays import Array, any_true, is_finite
 from ..kernels import in_proportion
 from ..robot.config import StopConfig
 from ..robot.model import Robot
@@ -149,7 +149,7 @@ class SafetyStage:
             stop = None
         torque = self._in_proportion(self._stop_torque(now, stop), dt)
         command = self._out(torque, dt, self.limits.stop_rate)
-        if self._stopping.finished and not command.any():
+        if self._stopping.finished and not any_true(command != 0):
             self._stopping = None
             self.mode = Mode.DISABLED if self.fault is None else Mode.FAULT
         return command

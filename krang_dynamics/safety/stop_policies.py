@@ -7,7 +7,7 @@ from typing import ClassVar, Protocol, TypeVar
 import numpy as np
 
 from .. import kernels
-from ..arrays import Array, Mask
+from ..arrays import Array, Mask, any_true
 from ..errors import UnknownNameError
 from ..robot.config import StopConfig
 from .limits import HIGHEST_SPEED
@@ -117,7 +117,7 @@ class StopState:
         carried = np.zeros(len(v), dtype=bool)
         for _ in carried:
             more = carried | (np.abs(self.fall(carried)) > slow)
-            if np.array_equal(more, carried):
+            if not any_true(more ^ carried):
                 break
             carried = more
         return carried
@@ -188,8 +188,19 @@ class SupportingStop(StopPolicy):
 
     def _filtered(self, now: float, state: StopState) -> Array:
         """Filtered velocities [rad/s] with what the positions show besides: one that reads 0 cannot brake."""
-        v = state.v.clip(-HIGHEST_SPEED, HIGHEST_SPEED)
-        kernels.follow(self._motion, state.q, v, state.times, now, state.continuous, FILTER, SLACK, JUMP, GAP)
+        kernels.follow(
+            self._motion,
+            state.q,
+            state.v,
+            state.times,
+            now,
+            state.continuous,
+            HIGHEST_SPEED,
+            FILTER,
+            SLACK,
+            JUMP,
+            GAP,
+        )
         return self._motion[2]
 
     @abstractmethod
@@ -252,8 +263,8 @@ class Lower(SupportingStop):
         v = state.driven * state.v
         if self._smooth_v is None:
             self._smooth_v = v
-        self._smooth_v = self._smooth_v + min(1.0, elapsed / SMOOTHING) * (v - self._smooth_v)
-        self._rest_v = self._rest_v + min(1.0, elapsed / RESTING) * (v - self._rest_v)
+        self._smooth_v = kernels.moved(self._smooth_v, v - self._smooth_v, min(1.0, elapsed / SMOOTHING))
+        self._rest_v = kernels.moved(self._rest_v, v - self._rest_v, min(1.0, elapsed / RESTING))
         fall, speed = self._fall(state), state.speed()
         mean_speed = state.model.point_speed(self._smooth_v)
         decay = self._decay(fall, speed, state.fastest_decay(self._gap))
@@ -273,7 +284,7 @@ class Lower(SupportingStop):
         if self._wanted is None or state.applied is None:
             return False
         missing = state.driven * np.abs(self._wanted - state.applied)
-        return bool((missing <= DELIVERED * state.effort).all())
+        return not any_true(~(missing <= DELIVERED * state.effort))
 
     def _floor(self, fall: float, sinking: float, decay: float) -> float:
         """Smallest support with which the fastest point sinks at SINK; 0 for a robot that is carried."""
@@ -308,7 +319,7 @@ class Lower(SupportingStop):
         return slowest + share * (fastest - slowest)
 
     def _is_at_rest(self, elapsed: float, decay: float, state: StopState) -> bool:
-        is_still = np.abs(self._rest_v).max() < STILL
+        is_still = not any_true(~(np.abs(self._rest_v) < STILL))
         self._resting = self._resting + elapsed if is_still else 0.0
         return self._resting >= REST and state.is_stable(state.carried(decay, self._rest_v))
 
