@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from ..arrays import Array, Indices, Mask, short_way
+from ..arrays import Array, Indices, Mask, any_true, short_way
 from ..kernels import joint_state
 
 NO_CLOCK = 'no time was received on /clock; check that the simulator publishes it'
@@ -184,7 +184,7 @@ class JointBuffer:
     def _begin_again(self, joints: Indices, clock: float) -> None:
         """Accept any stamp of joints whose last stamp is in the future: the clock was set back."""
         ahead = self._times[0, joints] - clock
-        if (ahead > self.ahead).any():
+        if any_true(ahead > self.ahead):
             self._any_stamp[joints[ahead > self.ahead]] = True
             self.problem = f'the clock was set back by {ahead.max():.3f} s or more'
 
@@ -246,7 +246,7 @@ class JointBuffer:
         kept = joints[good]
         # Arrays that were handed out before do not change.
         self.state = self.state.copy()
-        self.q, self.v = np.split(self.state, 2)
+        self.q, self.v = self.state[: len(self.q)], self.state[len(self.q) :]
         self.q[kept], self.v[kept] = position[good], velocity[good]
         self._effort = self.effort.copy()
         self._effort[kept] = _part(sample.effort, rows, count)[good]
@@ -259,7 +259,7 @@ class JointBuffer:
             self._increase_by_joint[kept] += np.maximum(elapsed[good], 0.0)
             self._has_new = True
             self._renewed[kept] = True
-            if self._renewed.all():  # the slowest publisher determines the rate
+            if not any_true(~self._renewed):  # the slowest publisher determines the rate
                 self.state_rate.add(self.newest)
                 self._renewed.fill(False)
         if len(kept) == len(self.q):
@@ -267,7 +267,7 @@ class JointBuffer:
         elif count and not elapsed.any() and (self._times[1, joints] == sample.arrival).all():
             self.state_rate.repeat()
         bad = newer & ~good
-        if not bad.any():
+        if not any_true(bad):
             return None
         what = 'velocity is missing' if gaps else 'position or velocity is not finite'
         return f'joint {self.joint_names[int(joints[bad][0])]!r}: {what}'
@@ -277,8 +277,9 @@ class JointBuffer:
     ) -> tuple[Array, bool]:
         """Velocities with missing values filled as configured, and whether any were missing."""
         missing = np.isnan(velocity)
-        if not missing.any() or self._missing_velocity == 'error':
-            return velocity, bool(missing.any())
+        is_missing = any_true(missing)
+        if not is_missing or self._missing_velocity == 'error':
+            return velocity, is_missing
         filled = np.zeros(len(velocity))
         if self._missing_velocity == 'differentiate':
             known = np.isfinite(elapsed) & (elapsed > 0)
