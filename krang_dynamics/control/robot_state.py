@@ -8,7 +8,7 @@ import numpy as np
 
 from ..arrays import Array, Mask, any_true, short_way
 from ..errors import InputError
-from ..kernels import drift, is_near, is_within, repeats
+from ..kernels import consistent, is_near, is_within
 from ..robot.model import Robot
 from ..safety.joint_buffer import JointBuffer, JointSamples, MissingVelocity
 from ..safety.limits import Limits
@@ -34,6 +34,7 @@ HOLD = 0.05  # drivers may repeat a state for that long [s]
 STANDING = 0.05  # largest offset of a velocity at rest [rad/s, m/s]
 RESOLUTION = 0.01  # twice that of coarse encoders [rad, m]
 SMOOTHING = 0.1  # time constant of the measured age of the states [s]
+MOTION = np.array([HOLD, STANDING, RESOLUTION, DRIFT_TIME, NOISE])  # for kernels.consistent()
 PATIENCE = 0.5  # states that are too old for the gains for longer than this are a fault [s]
 EFFORT_SHARE = 0.1  # of limits.effort by which a measured effort may differ from the range 0 .. Q
 
@@ -207,7 +208,8 @@ class JumpCheck:
 
     def forget_drift(self) -> None:
         """Sum errors from now on."""
-        self._drift = self._fastest = self._zero  # error [rad, m] and speed over DRIFT_TIME
+        self._drift = np.zeros_like(self._zero)  # sum of the errors over DRIFT_TIME [rad, m]
+        self._fastest = self._zero  # ... and the speed over it, unless the sum is small
 
     def check(self, buffer: JointBuffer, longest: float) -> str | None:
         """The first joint that moved farther since the last call, or over time, than its velocities allow.
@@ -219,13 +221,12 @@ class JumpCheck:
         if last is None:
             return None
         dt = times - last[1]
-        if repeats(state, last[0], self._repeated, dt, HOLD, STANDING, RESOLUTION):
-            return self._frozen(buffer)
         # If the errors of all joints together are small, no joint has jumped or drifted.
-        small = drift(state, last[0], self._drift, dt, DRIFT_TIME, NOISE)
-        if small is not None:
-            self._drift, self._fastest = small, self._zero
+        if consistent(state, last[0], self._repeated, self._drift, dt, MOTION):
+            self._fastest = self._zero
             return None
+        if frozen := self._frozen(buffer):
+            return frozen
         q, v, (last_q, last_v) = buffer.q, buffer.v, np.split(last[0], 2)
         dt = np.broadcast_to(dt, q.shape)
         known = (dt >= 0) & (dt <= longest)
@@ -239,9 +240,12 @@ class JumpCheck:
         self._fastest = np.maximum(kept * self._fastest, np.abs(v))
         return self._problem(buffer, known, dt, moved, expected, np.abs(v - last_v))
 
-    def _frozen(self, buffer: JointBuffer) -> str:
+    def _frozen(self, buffer: JointBuffer) -> str | None:
         """Positions that are repeated bit for bit have no noise: a small velocity contradicts them."""
-        i = int(np.argmax((self._repeated > HOLD) * np.abs(buffer.v) * self._repeated))
+        speed, repeated = np.abs(buffer.v), self._repeated
+        if not any_true((repeated > HOLD) & (speed > STANDING) & (speed * repeated > RESOLUTION)):
+            return None
+        i = int(np.argmax((repeated > HOLD) * speed * repeated))
         return (
             f'joint {self._robot.joint_names[i]!r} has repeated its position and a velocity of '
             f'{buffer.v[i]:.4g} rad/s for {self._repeated[i]:.3g} s: its sensor has frozen'

@@ -28,6 +28,8 @@ class Motion(Protocol):
 
     def sample(self, t: float) -> Array: ...
 
+    def write(self, t: float, out: Array) -> None: ...
+
 
 @dataclass(eq=False)
 class _Track:
@@ -284,11 +286,10 @@ class Reference:
 
     def _evaluate(self, now: float, out: Array) -> None:
         for track in self._tracks:
-            values = track.motion.sample(now - track.start)
-            if track.is_in_order and values.shape == out.shape:
-                out[:] = values
+            if track.is_in_order and track.motion.rest.shape == out.shape:
+                track.motion.write(now - track.start, out)
             else:
-                out[:, track.columns] = values[:, track.rows]
+                out[:, track.columns] = track.motion.sample(now - track.start)[:, track.rows]
 
     def _follow(self, track: _Track, now: float) -> None:
         for other in self._tracks:
