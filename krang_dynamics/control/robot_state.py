@@ -71,6 +71,10 @@ class RobotState:
         self._odom = None if robot.config.odom is None else OdomSource(robot)
         self._driven = np.isin(robot.joint_names, drivers.joints).astype(float)
         self._hardware_compensates_gravity = hardware_compensates_gravity
+        q, v, none = self.buffer.q, self.buffer.v, np.zeros(robot.nv)
+        self._stop = StopState(
+            none, q, v, self.dynamics.A, self._driven, 0.0, none, none, robot.continuous, 0.0, self.dynamics
+        )
 
     @classmethod
     def of(cls, settings: 'Settings', robot: Robot, drivers: Drivers, coriolis: bool = False) -> 'RobotState':
@@ -100,7 +104,9 @@ class RobotState:
         buffer.begin_step()
         self._gravity_problem = None
         for sample in inputs.samples:
-            reason = buffer.take(self._drivers.joint_samples(sample), inputs.time, inputs.clock)
+            if not self._drivers.are_joints:
+                sample = self._drivers.joint_samples(sample)
+            reason = buffer.take(sample, inputs.time, inputs.clock)
             if reason is not None:
                 refused.append(reason)
         if inputs.imu or inputs.odom:
@@ -163,20 +169,16 @@ class RobotState:
         return np.zeros_like(gravity) if self._hardware_compensates_gravity else gravity
 
     def stop_state(self, limits: Limits) -> StopState:
-        """What a stop can use of the state that the dynamics were updated with, within these limits."""
-        return StopState(
-            self.gravity(),
-            self.buffer.q,
-            self.buffer.v,
-            self.dynamics.A,
-            self._driven,
-            self.buffer.state_rate.hertz,
-            limits.effort,
-            limits.stop_rate,
-            self.dynamics.robot.continuous,
-            self.buffer.times(),
-            self.dynamics,
-        )
+        """What a stop can use of the state that the dynamics were updated with, within these limits.
+
+        The next call overwrites it.
+        """
+        stop, buffer, dynamics = self._stop, self.buffer, self.dynamics
+        stop.gravity = self.gravity()
+        stop.q, stop.v, stop.times = buffer.q, buffer.v, buffer.times()
+        stop.A, stop.model = dynamics.A, dynamics
+        stop.effort, stop.rate, stop.hertz = limits.effort, limits.stop_rate, buffer.state_rate.hertz
+        return stop
 
 
 def rate_problem(buffer: JointBuffer, lowest: float, is_running: bool = False) -> str | None:

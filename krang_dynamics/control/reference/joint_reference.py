@@ -85,7 +85,8 @@ class Reference:
         self._values = np.zeros((4, robot.nv))
         rows = self._values.view()
         rows.flags.writeable = False
-        self._rows = (rows[0], rows[1], rows[2], rows[3])
+        # Position, velocity, acceleration and effort of the last sample, overwritten by the next.
+        self.point = (rows[0], rows[1], rows[2], rows[3])
         self.hold(robot.home)
 
     def hold(self, q: Array) -> None:
@@ -188,7 +189,7 @@ class Reference:
     def sample(self, now: float) -> tuple[Array, Array, Array, Array]:
         """Position, velocity, acceleration, effort over robot.joint_names; the next call overwrites them."""
         self._evaluate(now, self._values)
-        return self._rows
+        return self.point
 
     @property
     def end_time(self) -> float:
