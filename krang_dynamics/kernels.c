@@ -485,6 +485,45 @@ static PyObject *add(PyObject *self, PyObject *const *args, Py_ssize_t count)
     Py_RETURN_TRUE;
 }
 
+/* unfolded(leaders, multipliers, x, offset) */
+static PyObject *unfolded(PyObject *self, PyObject *const *args, Py_ssize_t count)
+{
+    double *factors[2], *x, *out;
+    if (!has_count(count, 4)) return NULL;
+    npy_intp n = size_of(args[2]), m = size_of(args[1]), many, *leaders;
+    PyObject *given[2] = {args[1], args[3]};
+    if (!vectors(given, 2, m, factors) || !(x = numbers(args[2], n)) || !(leaders = indices(args[0], n, &many)))
+        return NULL;
+    if (many != m) return PyErr_Format(PyExc_TypeError, "expected %zd leaders", (Py_ssize_t)m);
+    PyObject *result = new_vector(m, &out);
+    for (npy_intp i = 0; i < m && result; i++) out[i] = factors[0][i] * x[leaders[i]] + factors[1][i];
+    return result;
+}
+
+/* folded(leaders, multipliers, M, nle, g, A, bias) */
+static PyObject *folded(PyObject *self, PyObject *const *args, Py_ssize_t count)
+{
+    double *x[3], *M, *A, *bias, *out;
+    if (!has_count(count, 7)) return NULL;
+    npy_intp m = size_of(args[1]), n = size_of(args[6]), many, *leaders;
+    PyObject *given[3] = {args[1], args[3], args[4]};
+    if (!vectors(given, 3, m, x) || !(M = symmetric(args[2], m)) || !(A = symmetric(args[5], n)) ||
+        !(bias = numbers(args[6], n)) || !(leaders = indices(args[0], n, &many)))
+        return NULL;
+    if (many != m) return PyErr_Format(PyExc_TypeError, "expected %zd leaders", (Py_ssize_t)m);
+    PyObject *gravity = new_vector(n, &out);
+    if (!gravity) return NULL;
+    for (npy_intp i = 0; i < n * n; i++) A[i] = 0;
+    for (npy_intp i = 0; i < n; i++) bias[i] = out[i] = 0;
+    for (npy_intp i = 0; i < m; i++) {
+        double factor = x[0][i];
+        bias[leaders[i]] += factor * x[1][i];
+        out[leaders[i]] += factor * x[2][i];
+        for (npy_intp j = 0; j < m; j++) A[leaders[i] * n + leaders[j]] += factor * M[i * m + j] * x[0][j];
+    }
+    return gravity;
+}
+
 /* command(torque, v, rows, per_torque, per_speed, limit) */
 static PyObject *command(PyObject *self, PyObject *const *args, Py_ssize_t count)
 {
@@ -930,6 +969,8 @@ static PyMethodDef methods[] = {
     KERNEL(solved),
     KERNEL(friction),
     KERNEL(add),
+    KERNEL(unfolded),
+    KERNEL(folded),
     KERNEL(command),
     KERNEL(add_wrench),
     KERNEL(contacts),

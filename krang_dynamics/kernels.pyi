@@ -120,6 +120,17 @@ def friction(v: Array, table: Array, is_smooth: bool) -> Array:
 def add(total: Array, x: object) -> bool:
     """Add x to `total` in place; False, and nothing added, if x is not an array of the same kind."""
 
+def unfolded(leaders: Indices, multipliers: Array, x: Array, offset: Array) -> Array:
+    """multipliers x[leaders] + offset: of joints that follow other joints, their leaders."""
+
+def folded(
+    leaders: Indices, multipliers: Array, M: Array, nle: Array, g: Array, A: Array, bias: Array
+) -> Array:
+    """Write G^T M G to A and G^T nle to bias, and return G^T g, with G x = unfolded(x) without offset.
+
+    M (m, m) and A (n, n) are symmetric, in any memory order; nle and g are over the m followers.
+    """
+
 def command(
     torque: Array, v: Array, rows: Indices, per_torque: Array, per_speed: Array, limit: Array
 ) -> Array:

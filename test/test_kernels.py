@@ -382,6 +382,33 @@ def test_add_changes_nothing_where_the_kinds_differ(x):
     assert total.tolist() == [0, 0]
 
 
+@pytest.mark.parametrize('n', COUNTS[1:])
+@pytest.mark.parametrize('order', 'CF')
+def test_folded_and_unfolded(n, order):
+    """Two joints more than leaders, in any order."""
+    m = n + 2
+    random = np.random.default_rng(n)
+    leaders = random.permutation([*range(n), *random.integers(n, size=2)])
+    multipliers, offset, x, M, nle, g = usual(n, m, m, n, (m, m), m, m)
+    M, A, bias = M + M.T, np.ones((n, n), order=order), np.ones(n)
+    G = np.zeros((m, n))
+    G[np.arange(m), leaders] = multipliers
+    np.testing.assert_allclose(kernels.unfolded(leaders, multipliers, x, offset), G @ x + offset, atol=1e-14)
+    gravity = kernels.folded(leaders, multipliers, np.array(M, order=order), nle, g, A, bias)
+    np.testing.assert_allclose(A, G.T @ M @ G, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(bias, nle @ G, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(gravity, g @ G, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize('leader', [-1, 3])
+def test_a_leader_that_does_not_exist_is_an_error(leader):
+    leaders = np.array([0, 1, leader])
+    with pytest.raises(IndexError):
+        kernels.unfolded(leaders, VECTOR, VECTOR, VECTOR)
+    with pytest.raises(IndexError):
+        kernels.folded(leaders, *[VECTOR], np.eye(3), VECTOR, VECTOR, np.eye(3), np.ones(3))
+
+
 @np.errstate(all='ignore')
 def test_command():
     for (torque, v, per_torque, per_speed, limit), _ in drawn(5):
@@ -518,6 +545,7 @@ CALLS = {
     'solved': (np.eye(3), VECTOR),
     'friction': (VECTOR, np.ones((6, 3)), True),
     'command': (VECTOR, VECTOR, np.arange(3), VECTOR, VECTOR, VECTOR),
+    'folded': (np.arange(3), VECTOR, np.eye(3), VECTOR, VECTOR, np.eye(3), np.zeros(3)),
     'add_wrench': (np.zeros(5), np.eye(3), VECTOR, np.zeros(12), np.zeros(6), np.zeros((6, 5)), np.zeros(5)),
     'contacts': (((np.eye(3), VECTOR, WHEEL, np.zeros(5)),), np.zeros((6, 5)), np.zeros(5)),
     'rigid_torques': (

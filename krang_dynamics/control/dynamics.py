@@ -28,7 +28,7 @@ class Dynamics:
         self.A = self._data.M  # [kg m2]
         self.bias = self._data.nle  # C v + Q [N m]
         self.C = self._data.C  # only with `coriolis`
-        self._Q = self._data.g
+        self._M, self._nle, self._g = self._data.M, self._data.nle, self._data.g  # views
         self._is_in_order = robot.joint_map.is_identity  # then these are views of Pinocchio's own arrays
         self._point_data = self._model.createData()  # for what is not part of the pass
         self._motions = [motion.vector for motion in self._point_data.v]  # views, which are slow to get
@@ -39,6 +39,7 @@ class Dynamics:
         self._rolling = Rolling(self._model, self._data, wheels) if wheels else None
         self._constraint: tuple[Array, Array] | None = None  # J and Jdot v of the last pass, if computed
         if not self._is_in_order:
+            self.A, self.bias = np.zeros((robot.nv, robot.nv)), np.zeros(robot.nv)
             self._fold()
         self._frames = {name: self._model.getFrameId(name, pin.FrameType.BODY) for name in robot.frames}
         self._J = self._data.J  # of all joints in the world, 6 x joints
@@ -92,13 +93,13 @@ class Dynamics:
         state = q, v
         model, data = self._model, self._data
         if not self._is_in_order:
-            q, v = self._map.position(q), self._map.velocity(v)
+            q, v = self._map.state(q, v)
         self._q, self._v = q, v
         if self._coriolis:
             pin.computeCoriolisMatrix(model, data, q, v)
         pin.computeAllTerms(model, data, q, v)
         if self._is_in_order:
-            self.gravity = self._Q.copy()
+            self.gravity = self._g.copy()
         else:
             self._fold()
         self._state, self._constraint = state, None
@@ -106,10 +107,9 @@ class Dynamics:
     def _fold(self) -> None:
         """From Pinocchio's joints to the robot's."""
         fold, data = self._map, self._data
-        self.A = fold.matrix(data.M)
+        self.gravity = fold.equations(self._M, self._nle, self._g, self.A, self.bias)
         if self._coriolis:
             self.C = fold.matrix(data.C)
-        self.bias, self.gravity = fold.force(data.nle), fold.force(data.g)
 
     def constraint(self) -> tuple[Array, Array]:
         """J and Jdot v of the rolling wheels, with J v = 0; [otbot] section 5."""
