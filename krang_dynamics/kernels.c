@@ -359,8 +359,8 @@ static PyObject *scaled(PyObject *self, PyObject *const *args, Py_ssize_t count)
     if (!has_count(count, 2)) return NULL;
     npy_intp n = size_of(args[1]);
     if (!(x = numbers(args[1], n))) return NULL;
-    if (PyFloat_Check(args[0])) factor = PyFloat_AS_DOUBLE(args[0]);
-    else if (!(factors = numbers(args[0], n))) return NULL;
+    if (PyArray_Check(args[0]) && !(factors = numbers(args[0], n))) return NULL;
+    if (!factors && (factor = PyFloat_AsDouble(args[0])) == -1.0 && PyErr_Occurred()) return NULL;
     PyObject *result = new_vector(n, &out);
     for (npy_intp i = 0; i < n && result; i++) out[i] = (factors ? factors[i] : factor) * x[i];
     return result;

@@ -269,6 +269,7 @@ def test_scaled():
             with pytest.raises(TypeError):
                 kernels.scaled(wrong, x)
         np.testing.assert_array_equal(kernels.scaled(one, x), one * x)
+        np.testing.assert_array_equal(kernels.scaled(2, x), 2 * x)
 
 
 @np.errstate(all='ignore')

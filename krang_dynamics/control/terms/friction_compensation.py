@@ -36,7 +36,7 @@ class FrictionCompensation(Term):
     )  # fmt: skip
 
     def __init__(self, robot: Robot, scale: float = 1.0) -> None:
-        self.scale = float(scale)
+        self.scale = scale
         self._friction = robot.friction
         self._is_smooth = robot.friction.sign == 'smooth' or not robot.friction.coulomb.any()
         self._is_plain = self._is_smooth and not robot.friction.has_offset
