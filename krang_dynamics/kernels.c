@@ -67,16 +67,6 @@ static PyObject *new_vector(npy_intp n, double **data)
     return result;
 }
 
-/* The numbers of an index array of this size; NULL and a TypeError otherwise. */
-static npy_intp *indices(PyObject *x, npy_intp size)
-{
-    PyArrayObject *a = (PyArrayObject *)x;
-    if (PyArray_CheckExact(x) && PyArray_TYPE(a) == NPY_INTP && PyArray_ISCARRAY_RO(a) && PyArray_SIZE(a) == size)
-        return PyArray_DATA(a);
-    PyErr_Format(PyExc_TypeError, "expected %zd indices, got %R", (Py_ssize_t)size, x);
-    return NULL;
-}
-
 /* The truth values of a mask of this size; NULL and a TypeError otherwise. */
 static const npy_bool *mask_of(PyObject *x, npy_intp n)
 {
@@ -95,9 +85,81 @@ static int all_finite(const double *x, npy_intp n)
     return 1;
 }
 
+/* A symmetric matrix of n x n numbers, whose rows and columns may be exchanged; NULL and a TypeError otherwise. */
+static double *symmetric(PyObject *x, npy_intp n)
+{
+    PyArrayObject *a = (PyArrayObject *)x;
+    if (PyArray_Check(x) && PyArray_TYPE(a) == NPY_DOUBLE && PyArray_SIZE(a) == n * n &&
+        (PyArray_ISCARRAY_RO(a) || PyArray_ISFARRAY_RO(a)))
+        return PyArray_DATA(a);
+    PyErr_Format(PyExc_TypeError, "expected a contiguous matrix of %zd rows, got %R", (Py_ssize_t)n, x);
+    return NULL;
+}
+
+/* Indices below n, and how many; NULL and an error otherwise. */
+static npy_intp *indices(PyObject *x, npy_intp n, npy_intp *count)
+{
+    PyArrayObject *a = (PyArrayObject *)x;
+    if (!PyArray_CheckExact(x) || PyArray_TYPE(a) != NPY_INTP || !PyArray_ISCARRAY_RO(a)) {
+        PyErr_Format(PyExc_TypeError, "expected indices, got %R", x);
+        return NULL;
+    }
+    npy_intp *rows = PyArray_DATA(a);
+    *count = PyArray_SIZE(a);
+    for (npy_intp i = 0; i < *count; i++)
+        if (rows[i] < 0 || rows[i] >= n) {
+            PyErr_Format(PyExc_IndexError, "row %zd of %zd", (Py_ssize_t)rows[i], (Py_ssize_t)n);
+            return NULL;
+        }
+    return rows;
+}
+
+/* Gaussian elimination, which overwrites A (n, n) and b (n, m): b becomes x of A x = b. Returns the first pivot
+   that is 0 or NaN, which ends the elimination, or 1. */
+static double eliminated(double *A, npy_intp n, double *x, npy_intp m)
+{
+    for (npy_intp k = 0; k < n; k++) { /* the largest number of a column is the pivot */
+        npy_intp pivot = k;
+        for (npy_intp i = k + 1; i < n; i++)
+            if (fabs(A[i * n + k]) > fabs(A[pivot * n + k])) pivot = i;
+        if (!(fabs(A[pivot * n + k]) > 0)) return A[pivot * n + k];
+        for (npy_intp j = 0; j < n && pivot != k; j++) {
+            double swapped = A[k * n + j];
+            A[k * n + j] = A[pivot * n + j];
+            A[pivot * n + j] = swapped;
+        }
+        for (npy_intp j = 0; j < m && pivot != k; j++) {
+            double swapped = x[k * m + j];
+            x[k * m + j] = x[pivot * m + j];
+            x[pivot * m + j] = swapped;
+        }
+        for (npy_intp i = k + 1; i < n; i++) {
+            double factor = A[i * n + k] / A[k * n + k];
+            for (npy_intp j = k + 1; j < n; j++) A[i * n + j] -= factor * A[k * n + j];
+            for (npy_intp j = 0; j < m; j++) x[i * m + j] -= factor * x[k * m + j];
+        }
+    }
+    for (npy_intp k = n - 1; k >= 0; k--) {
+        for (npy_intp i = k + 1; i < n; i++)
+            for (npy_intp j = 0; j < m; j++) x[k * m + j] -= A[k * n + i] * x[i * m + j];
+        for (npy_intp j = 0; j < m; j++) x[k * m + j] /= A[k * n + k];
+    }
+    return 1;
+}
+
+/* The same; 0 and an error if A is singular or has NaN. */
+static int eliminate(double *A, npy_intp n, double *x, npy_intp m)
+{
+    if (fabs(eliminated(A, n, x, m)) > 0) return 1;
+    PyErr_SetString(PyExc_ZeroDivisionError, "the matrix is singular");
+    return 0;
+}
+
 /* is_finite(x) */
 static PyObject *is_finite(PyObject *self, PyObject *x)
 {
+    if (PyArray_CheckExact(x) && PyArray_TYPE((PyArrayObject *)x) == NPY_DOUBLE && PyArray_ISCARRAY_RO((PyArrayObject *)x))
+        return PyBool_FromLong(all_finite(PyArray_DATA((PyArrayObject *)x), PyArray_SIZE((PyArrayObject *)x)));
     /* As it is, or copied to consecutive numbers. */
     PyArrayObject *a = (PyArrayObject *)PyArray_FROM_OTF(x, NPY_DOUBLE, NPY_ARRAY_ALIGNED | NPY_ARRAY_NOTSWAPPED);
     if (a && !PyArray_IS_C_CONTIGUOUS(a) && !PyArray_IS_F_CONTIGUOUS(a))
@@ -192,53 +254,37 @@ end:
     return result;
 }
 
-/* drift(state, last, drift, dt, time, noise) */
-static PyObject *drift(PyObject *self, PyObject *const *args, Py_ssize_t count)
+/* consistent(state, last, repeated, drift, dt, bounds) */
+static PyObject *consistent(PyObject *self, PyObject *const *args, Py_ssize_t count)
 {
-    double *state, *last, *before, *dts = NULL, *out, dt = 0, jumps = 0, drifts = 0;
+    double *state, *last, *repeated, *drift, *bounds, *dts = NULL, dt = 0, jumps = 0, drifts = 0;
+    int is_frozen = 0;
     if (!has_count(count, 6)) return NULL;
     npy_intp n = size_of(args[2]);
     if (!(state = numbers(args[0], 2 * n)) || !(last = numbers(args[1], 2 * n)) ||
-        !(before = numbers(args[2], n)))
+        !(repeated = numbers(args[2], n)) || !(drift = numbers(args[3], n)) || !(bounds = numbers(args[5], 5)))
         return NULL;
-    if (PyFloat_Check(args[3])) dt = PyFloat_AS_DOUBLE(args[3]);
-    else if (!(dts = numbers(args[3], n))) return NULL;
-    double time = PyFloat_AsDouble(args[4]), noise = PyFloat_AsDouble(args[5]);
-    if (PyErr_Occurred()) return NULL;
-    PyObject *result = new_vector(n, &out);
-    if (!result) return NULL;
+    if (PyFloat_Check(args[4])) dt = PyFloat_AS_DOUBLE(args[4]);
+    else if (!(dts = numbers(args[4], n))) return NULL;
+    double hold = bounds[0], speed = bounds[1], way = bounds[2], time = bounds[3], noise = bounds[4];
+    for (npy_intp i = 0; i < n; i++) {
+        if (dts) dt = dts[i];
+        double v = fabs(state[n + i]);
+        int same = state[i] == last[i] && state[n + i] == last[n + i] && dt >= 0 && dt <= hold;
+        repeated[i] = same ? repeated[i] + dt : 0;
+        is_frozen |= repeated[i] > hold && v > speed && v * repeated[i] > way;
+        double error = state[i] - last[i] - 0.5 * dt * (state[n + i] + last[n + i]);
+        double sum = (1.0 - dt / time) * drift[i] + error;
+        jumps += error * error;
+        drifts += sum * sum;
+    }
+    if (is_frozen || !(jumps <= noise * noise && drifts <= 4 * noise * noise)) Py_RETURN_FALSE;
     for (npy_intp i = 0; i < n; i++) {
         if (dts) dt = dts[i];
         double error = state[i] - last[i] - 0.5 * dt * (state[n + i] + last[n + i]);
-        out[i] = (1.0 - dt / time) * before[i] + error;
-        jumps += error * error;
-        drifts += out[i] * out[i];
+        drift[i] = (1.0 - dt / time) * drift[i] + error;
     }
-    if (jumps <= noise * noise && drifts <= 4 * noise * noise) return result;
-    Py_DECREF(result);
-    Py_RETURN_NONE;
-}
-
-/* repeats(state, last, times, dt, hold, speed, way) */
-static PyObject *repeats(PyObject *self, PyObject *const *args, Py_ssize_t count)
-{
-    double *state, *last, *times, *dts = NULL, dt = 0, bounds[3];
-    int found = 0;
-    if (!has_count(count, 7)) return NULL;
-    npy_intp n = size_of(args[2]);
-    if (!(state = numbers(args[0], 2 * n)) || !(last = numbers(args[1], 2 * n)) || !(times = numbers(args[2], n)))
-        return NULL;
-    if (PyFloat_Check(args[3])) dt = PyFloat_AS_DOUBLE(args[3]);
-    else if (!(dts = numbers(args[3], n))) return NULL;
-    for (int k = 0; k < 3; k++) bounds[k] = PyFloat_AsDouble(args[4 + k]);
-    if (PyErr_Occurred()) return NULL;
-    for (npy_intp i = 0; i < n; i++) {
-        double v = fabs(state[n + i]), step = dts ? dts[i] : dt;
-        int same = state[i] == last[i] && state[n + i] == last[n + i] && step >= 0 && step <= bounds[0];
-        times[i] = same ? times[i] + step : 0;
-        found |= times[i] > bounds[0] && v > bounds[1] && v * times[i] > bounds[2];
-    }
-    return PyBool_FromLong(found);
+    Py_RETURN_TRUE;
 }
 
 /* is_within(x, low, high) */
@@ -263,33 +309,32 @@ static PyObject *is_near(PyObject *self, PyObject *const *args, Py_ssize_t count
     Py_RETURN_TRUE;
 }
 
-/* quintic(control, s) */
+/* quintic(control, s, out) */
 static PyObject *quintic(PyObject *self, PyObject *const *args, Py_ssize_t count)
 {
     double *control, *out;
-    if (!has_count(count, 2)) return NULL;
-    npy_intp n = size_of(args[0]) / CONTROL_POINTS;
+    if (!has_count(count, 3)) return NULL;
+    npy_intp n = size_of(args[2]);
     double s = PyFloat_AsDouble(args[1]), r = 1.0 - s;
-    if (PyErr_Occurred() || !(control = numbers(args[0], CONTROL_POINTS * n))) return NULL;
+    if (PyErr_Occurred() || !(control = numbers(args[0], CONTROL_POINTS * n)) || !(out = numbers(args[2], n)))
+        return NULL;
     double ss = s * s, rr = r * r;
     double basis[CONTROL_POINTS] = {r * rr * rr,      5 * s * rr * rr, 10 * ss * r * rr,
                                     10 * s * ss * rr, 5 * ss * ss * r, s * ss * ss};
-    PyObject *result = new_vector(n, &out);
-    if (!result) return NULL;
     for (npy_intp i = 0; i < n; i++) {
         double sum = 0;
         for (int k = 0; k < CONTROL_POINTS; k++) sum += basis[k] * control[k * n + i];
         out[i] = sum;
     }
-    return result;
+    Py_RETURN_NONE;
 }
 
-/* feedback(q_d, v_d, a_d, q, v, kp, kd, continuous) */
+/* feedback(q_d, v_d, a_d, q, v, kp, kd, continuous, followed) */
 static PyObject *feedback(PyObject *self, PyObject *const *args, Py_ssize_t count)
 {
-    double *x[7], *out;
+    double *x[7], *followed, *out;
     npy_intp n = count ? size_of(args[0]) : 0;
-    if (!has_count(count, 8) || !vectors(args, 7, n, x)) return NULL;
+    if (!has_count(count, 9) || !vectors(args, 7, n, x) || !(followed = numbers(args[8], n))) return NULL;
     const npy_bool *continuous = mask_of(args[7], n);
     if (!continuous) return NULL;
     PyObject *result = new_vector(n, &out);
@@ -297,8 +342,40 @@ static PyObject *feedback(PyObject *self, PyObject *const *args, Py_ssize_t coun
     for (npy_intp i = 0; i < n; i++) {
         double error = x[0][i] - x[3][i];
         if (continuous[i] && !(fabs(error) < PI)) error -= 2 * PI * floor((error + PI) / (2 * PI));
-        out[i] = x[6][i] * (x[1][i] - x[4][i]) + x[5][i] * error + x[2][i];
+        out[i] = followed[i] * (x[6][i] * (x[1][i] - x[4][i]) + x[5][i] * error + x[2][i]);
     }
+    return result;
+}
+
+/* forces(A, a, bias, effort, gravity, followed) */
+static PyObject *forces(PyObject *self, PyObject *const *args, Py_ssize_t count)
+{
+    double *x[5], *A, *out;
+    if (!has_count(count, 6)) return NULL;
+    npy_intp n = size_of(args[1]);
+    if (!(A = symmetric(args[0], n)) || !vectors(args + 1, 5, n, x)) return NULL;
+    double *a = x[0], *bias = x[1], *effort = x[2], *gravity = x[3], *followed = x[4];
+    PyObject *result = new_vector(n, &out);
+    if (!result) return NULL;
+    for (npy_intp i = 0; i < n; i++) {
+        double sum = 0;
+        for (npy_intp j = 0; j < n; j++) sum += A[i * n + j] * a[j];
+        out[i] = followed[i] * (sum + bias[i] + effort[i] - gravity[i]);
+    }
+    return result;
+}
+
+/* scaled(factor, x) */
+static PyObject *scaled(PyObject *self, PyObject *const *args, Py_ssize_t count)
+{
+    double *factors = NULL, *x, *out, factor = 0;
+    if (!has_count(count, 2)) return NULL;
+    npy_intp n = size_of(args[1]);
+    if (!(x = numbers(args[1], n))) return NULL;
+    if (PyArray_Check(args[0]) && !(factors = numbers(args[0], n))) return NULL;
+    if (!factors && (factor = PyFloat_AsDouble(args[0])) == -1.0 && PyErr_Occurred()) return NULL;
+    PyObject *result = new_vector(n, &out);
+    for (npy_intp i = 0; i < n && result; i++) out[i] = (factors ? factors[i] : factor) * x[i];
     return result;
 }
 
@@ -329,73 +406,37 @@ static PyObject *limited(PyObject *self, PyObject *const *args, Py_ssize_t count
     return Py_BuildValue("NO", command, is_limited ? Py_True : Py_False);
 }
 
-/* observed(external, last, A, v, h, applied, dt, gain) */
+/* observed(external, last, A, v, bias, friction, applied, dt, gain) */
 static PyObject *observed(PyObject *self, PyObject *const *args, Py_ssize_t count)
 {
-    double *x[5], *last, *A, *out;
-    if (!has_count(count, 8)) return NULL;
+    double *x[4], *last, *A, *external, *out;
+    if (!has_count(count, 9)) return NULL;
     npy_intp n = size_of(args[0]);
-    PyObject *given[4] = {args[0], args[3], args[4], args[5]};
-    PyArrayObject *matrix = (PyArrayObject *)args[2];
-    if (!vectors(given, 4, n, x) || !(last = numbers(args[1], (n + 2) * n))) return NULL;
-    /* A is symmetric: rows and columns may be exchanged. */
-    if (!PyArray_Check(args[2]) || PyArray_TYPE(matrix) != NPY_DOUBLE || PyArray_SIZE(matrix) != n * n ||
-        !(PyArray_ISCARRAY_RO(matrix) || PyArray_ISFARRAY_RO(matrix)))
-        return PyErr_Format(PyExc_TypeError, "expected a contiguous matrix, got %R", args[2]);
-    A = PyArray_DATA(matrix);
-    double *external = x[0], *v = x[1], *h = x[2], *applied = x[3];
+    if (!(external = numbers(args[0], n)) || !(last = numbers(args[1], (n + 2) * n)) ||
+        !(A = symmetric(args[2], n)) || !vectors(args + 3, 4, n, x))
+        return NULL;
+    double *v = x[0], *bias = x[1], *friction = x[2], *applied = x[3];
     double *last_A = last, *last_v = last + n * n, *last_h = last_v + n;
-    double dt = PyFloat_AsDouble(args[6]), gain = PyFloat_AsDouble(args[7]);
+    double dt = PyFloat_AsDouble(args[7]), gain = PyFloat_AsDouble(args[8]);
     if (PyErr_Occurred()) return NULL;
     PyObject *result = new_vector(n, &out);
     if (!result) return NULL;
     for (npy_intp i = 0; i < n; i++) {
-        double impulse = 0;
+        double impulse = 0, h = bias[i] + friction[i];
         for (npy_intp j = 0; j < n; j++)
             impulse += 0.5 * (last_A[i * n + j] + A[i * n + j]) * (v[j] - last_v[j]);
-        double rest = 0.5 * (last_h[i] + h[i]) - applied[i] - external[i];
-        out[i] = external[i] + gain * (impulse + dt * rest);
+        double rest = 0.5 * (last_h[i] + h) - applied[i] - external[i];
+        out[i] = external[i] + (dt >= 0 ? gain * (impulse + dt * rest) : 0);
+        last_h[i] = h;
     }
+    memcpy(last_A, A, sizeof(double) * n * n);
+    memcpy(last_v, v, sizeof(double) * n);
     return result;
-}
-
-/* Gaussian elimination of A (n, n) and x (n, m) in place: x of A x = b. The pivot is the largest number of a
-   column; the result is the first one that is 0 or NaN, which ends the elimination, or 1. */
-static double eliminated(double *A, double *x, npy_intp n, npy_intp m)
-{
-    for (npy_intp k = 0; k < n; k++) {
-        npy_intp pivot = k;
-        for (npy_intp i = k + 1; i < n; i++)
-            if (fabs(A[i * n + k]) > fabs(A[pivot * n + k])) pivot = i;
-        if (!(fabs(A[pivot * n + k]) > 0)) return A[pivot * n + k];
-        for (npy_intp j = 0; j < n && pivot != k; j++) {
-            double swapped = A[k * n + j];
-            A[k * n + j] = A[pivot * n + j];
-            A[pivot * n + j] = swapped;
-        }
-        for (npy_intp j = 0; j < m && pivot != k; j++) {
-            double swapped = x[k * m + j];
-            x[k * m + j] = x[pivot * m + j];
-            x[pivot * m + j] = swapped;
-        }
-        for (npy_intp i = k + 1; i < n; i++) {
-            double factor = A[i * n + k] / A[k * n + k];
-            for (npy_intp j = k + 1; j < n; j++) A[i * n + j] -= factor * A[k * n + j];
-            for (npy_intp j = 0; j < m; j++) x[i * m + j] -= factor * x[k * m + j];
-        }
-    }
-    for (npy_intp k = n - 1; k >= 0; k--) {
-        for (npy_intp i = k + 1; i < n; i++)
-            for (npy_intp j = 0; j < m; j++) x[k * m + j] -= A[k * n + i] * x[i * m + j];
-        for (npy_intp j = 0; j < m; j++) x[k * m + j] /= A[k * n + k];
-    }
-    return 1;
 }
 
 /* solved(A, b) */
 static PyObject *solved(PyObject *self, PyObject *const *args, Py_ssize_t count)
 {
-    double *x;
     if (!has_count(count, 2)) return NULL;
     PyArrayObject *given, *right = (PyArrayObject *)args[1];
     if (!PyArray_Check(args[1]) || PyArray_TYPE(right) != NPY_DOUBLE || !PyArray_ISBEHAVED_RO(right) ||
@@ -406,19 +447,11 @@ static PyObject *solved(PyObject *self, PyObject *const *args, Py_ssize_t count)
     if (PyArray_DIM(given, 1) != n) return PyErr_Format(PyExc_TypeError, "expected a square matrix");
     PyObject *result = PyArray_NewCopy((PyArrayObject *)args[1], NPY_CORDER);
     PyObject *factors = PyArray_NewCopy(given, NPY_CORDER);
-    if (!result || !factors) goto failed;
-    x = PyArray_DATA((PyArrayObject *)result);
-    double *A = PyArray_DATA((PyArrayObject *)factors);
-    if (!(fabs(eliminated(A, x, n, m)) > 0)) {
-        PyErr_SetString(PyExc_ZeroDivisionError, "the matrix is singular");
-        goto failed;
-    }
-    Py_DECREF(factors);
-    return result;
-failed:
+    if (!result || !factors ||
+        !eliminate(PyArray_DATA((PyArrayObject *)factors), n, PyArray_DATA((PyArrayObject *)result), m))
+        Py_CLEAR(result);
     Py_XDECREF(factors);
-    Py_XDECREF(result);
-    return NULL;
+    return result;
 }
 
 /* friction(v, table, is_smooth) */
@@ -465,27 +498,59 @@ static PyObject *add(PyObject *self, PyObject *const *args, Py_ssize_t count)
     Py_RETURN_TRUE;
 }
 
+/* unfolded(leaders, multipliers, x, offset) */
+static PyObject *unfolded(PyObject *self, PyObject *const *args, Py_ssize_t count)
+{
+    double *factors[2], *x, *out;
+    if (!has_count(count, 4)) return NULL;
+    npy_intp n = size_of(args[2]), m = size_of(args[1]), many, *leaders;
+    PyObject *given[2] = {args[1], args[3]};
+    if (!vectors(given, 2, m, factors) || !(x = numbers(args[2], n)) || !(leaders = indices(args[0], n, &many)))
+        return NULL;
+    if (many != m) return PyErr_Format(PyExc_TypeError, "expected %zd leaders", (Py_ssize_t)m);
+    PyObject *result = new_vector(m, &out);
+    for (npy_intp i = 0; i < m && result; i++) out[i] = factors[0][i] * x[leaders[i]] + factors[1][i];
+    return result;
+}
+
+/* folded(leaders, multipliers, M, nle, g, A, bias) */
+static PyObject *folded(PyObject *self, PyObject *const *args, Py_ssize_t count)
+{
+    double *x[3], *M, *A, *bias, *out;
+    if (!has_count(count, 7)) return NULL;
+    npy_intp m = size_of(args[1]), n = size_of(args[6]), many, *leaders;
+    PyObject *given[3] = {args[1], args[3], args[4]};
+    if (!vectors(given, 3, m, x) || !(M = symmetric(args[2], m)) || !(A = symmetric(args[5], n)) ||
+        !(bias = numbers(args[6], n)) || !(leaders = indices(args[0], n, &many)))
+        return NULL;
+    if (many != m) return PyErr_Format(PyExc_TypeError, "expected %zd leaders", (Py_ssize_t)m);
+    PyObject *gravity = new_vector(n, &out);
+    if (!gravity) return NULL;
+    for (npy_intp i = 0; i < n * n; i++) A[i] = 0;
+    for (npy_intp i = 0; i < n; i++) bias[i] = out[i] = 0;
+    for (npy_intp i = 0; i < m; i++) {
+        double factor = x[0][i];
+        bias[leaders[i]] += factor * x[1][i];
+        out[leaders[i]] += factor * x[2][i];
+        for (npy_intp j = 0; j < m; j++) A[leaders[i] * n + leaders[j]] += factor * M[i * m + j] * x[0][j];
+    }
+    return gravity;
+}
+
 /* command(torque, v, rows, per_torque, per_speed, limit) */
 static PyObject *command(PyObject *self, PyObject *const *args, Py_ssize_t count)
 {
     double *torque, *v, *factors[3], *out;
     if (!has_count(count, 6)) return NULL;
-    npy_intp n = size_of(args[0]), m = size_of(args[2]);
-    PyArrayObject *rows = (PyArrayObject *)args[2];
-    if (!PyArray_Check(args[2]) || PyArray_TYPE(rows) != NPY_INTP || !PyArray_ISCARRAY_RO(rows))
-        return PyErr_Format(PyExc_TypeError, "expected indices, got %R", args[2]);
-    if (!(torque = numbers(args[0], n)) || !(v = numbers(args[1], n)) || !vectors(args + 3, 3, m, factors))
+    npy_intp n = size_of(args[0]), m, *rows;
+    if (!(torque = numbers(args[0], n)) || !(v = numbers(args[1], n)) || !(rows = indices(args[2], n, &m)) ||
+        !vectors(args + 3, 3, m, factors))
         return NULL;
     PyObject *result = new_vector(m, &out);
     if (!result) return NULL;
     for (npy_intp i = 0; i < m; i++) {
-        npy_intp row = ((npy_intp *)PyArray_DATA(rows))[i];
-        if (row < 0 || row >= n) {
-            Py_DECREF(result);
-            return PyErr_Format(PyExc_IndexError, "row %zd of %zd joints", (Py_ssize_t)row, (Py_ssize_t)n);
-        }
-        double x = factors[0][i] * torque[row], limit = factors[2][i];
-        if (factors[1][i] != 0) x += factors[1][i] * v[row];
+        double x = factors[0][i] * torque[rows[i]], limit = factors[2][i];
+        if (factors[1][i] != 0) x += factors[1][i] * v[rows[i]];
         if (!isfinite(x)) x = 0;
         if (!(x <= limit)) x = limit;
         if (!(x >= -limit)) x = -limit;
@@ -502,7 +567,7 @@ static int solve_rows(PyArrayObject *A, const npy_intp *rows, npy_intp count, do
 {
     for (npy_intp i = 0; i < count; i++)
         for (npy_intp j = 0; j < count; j++) factors[i * count + j] = ENTRY(A, rows[i], rows[j]);
-    double pivot = eliminated(factors, x, count, 1);
+    double pivot = eliminated(factors, count, x, 1);
     if (pivot == 0) PyErr_SetString(PyExc_ZeroDivisionError, "the matrix is singular");
     for (npy_intp i = 0; i < count && isnan(pivot); i++) x[i] = NAN;
     return pivot != 0;
@@ -570,7 +635,7 @@ static PyObject *constrained(PyObject *self, PyObject *const *args, Py_ssize_t c
             x[i] = force[i];
         }
         for (npy_intp k = 0; k < m; k++) x[n + k] = acceleration[k];
-        if (!(fabs(eliminated(K, x, size, 1)) > 0))
+        if (!(fabs(eliminated(K, size, x, 1)) > 0))
             PyErr_SetString(PyExc_ZeroDivisionError, "the matrix is singular");
         for (npy_intp i = 0; i < n; i++) out[i] = x[i];
     }
@@ -765,29 +830,119 @@ static PyObject *in_proportion(PyObject *self, PyObject *const *args, Py_ssize_t
     (out)[0] = (u)[1] * (w)[2] - (u)[2] * (w)[1], (out)[1] = (u)[2] * (w)[0] - (u)[0] * (w)[2], \
     (out)[2] = (u)[0] * (w)[1] - (u)[1] * (w)[0]
 
-/* wrench_torque(rotation, translation, f, J, moving) */
-static PyObject *wrench_torque(PyObject *self, PyObject *const *args, Py_ssize_t count)
+/* add_wrench(torque, rotation, translation, place, f, J, moving) */
+static PyObject *add_wrench(PyObject *self, PyObject *const *args, Py_ssize_t count)
 {
-    double *p, *f, *moving, *out, force[3], moment[3], w[6];
-    if (!has_count(count, 5)) return NULL;
-    PyArrayObject *R = matrix(args[0], 3), *J = R ? matrix(args[3], 6) : NULL;
-    if (!J || !(p = numbers(args[1], 3)) || !(f = numbers(args[2], 6))) return NULL;
+    double *torque, *p, *place, *f, *moving, inner[6], w[6], part[3];
+    if (!has_count(count, 7)) return NULL;
+    PyArrayObject *R = matrix(args[1], 3), *J = R ? matrix(args[5], 6) : NULL;
+    if (!J || !(p = numbers(args[2], 3)) || !(place = numbers(args[3], 12)) ||
+        !(f = numbers(args[4], 6)))
+        return NULL;
+    if (PyArray_DIM(R, 1) != 3) return PyErr_Format(PyExc_TypeError, "expected a rotation, got %R", args[1]);
     npy_intp n = PyArray_DIM(J, 1);
-    if (PyArray_DIM(R, 1) != 3) return PyErr_Format(PyExc_TypeError, "expected a rotation, got %R", args[0]);
-    if (!(moving = numbers(args[4], n))) return NULL;
-    for (int i = 0; i < 3; i++) {
-        force[i] = ENTRY(R, i, 0) * f[0] + ENTRY(R, i, 1) * f[1] + ENTRY(R, i, 2) * f[2];
-        moment[i] = ENTRY(R, i, 0) * f[3] + ENTRY(R, i, 1) * f[4] + ENTRY(R, i, 2) * f[5];
-    }
-    CROSS(p, force, w + 3);
-    for (int i = 0; i < 3; i++) w[i] = force[i], w[3 + i] += moment[i];
-    PyObject *result = new_vector(n, &out);
-    if (!result) return NULL;
+    if (!(torque = numbers(args[0], n)) || !(moving = numbers(args[6], n))) return NULL;
+    /* From the frame to its joint, then to the world. */
+    for (int k = 0; k < 6; k += 3)
+        for (int i = 0; i < 3; i++)
+            inner[k + i] = place[3 * i] * f[k] + place[3 * i + 1] * f[k + 1] + place[3 * i + 2] * f[k + 2];
+    CROSS(place + 9, inner, part);
+    for (int i = 0; i < 3; i++) inner[3 + i] += part[i];
+    for (int k = 0; k < 6; k += 3)
+        for (int i = 0; i < 3; i++)
+            w[k + i] = ENTRY(R, i, 0) * inner[k] + ENTRY(R, i, 1) * inner[k + 1] + ENTRY(R, i, 2) * inner[k + 2];
+    CROSS(p, w, part);
+    for (int i = 0; i < 3; i++) w[3 + i] += part[i];
     for (npy_intp j = 0; j < n; j++) {
         double sum = 0;
         for (int i = 0; i < 6; i++) sum += w[i] * ENTRY(J, i, j);
-        out[j] = moving[j] * sum;
+        torque[j] += moving[j] * sum;
     }
+    Py_RETURN_NONE;
+}
+
+/* complete(a, unknown, rows, E, bias, friction) */
+static PyObject *complete(PyObject *self, PyObject *const *args, Py_ssize_t count)
+{
+    double *a, *h[2];
+    if (!has_count(count, 6)) return NULL;
+    npy_intp n = size_of(args[0]), size = size_of(args[4]), m, many, *unknown, *rows;
+    PyArrayObject *E;
+    if (!(a = numbers(args[0], n)) || !vectors(args + 4, 2, size, h) || !(E = matrix(args[3], size))) return NULL;
+    if (PyArray_DIM(E, 1) != n) return PyErr_Format(PyExc_TypeError, "expected equations of %zd joints", (Py_ssize_t)n);
+    if (!(unknown = indices(args[1], n, &m)) || !(rows = indices(args[2], size, &many))) return NULL;
+    if (many != m) return PyErr_Format(PyExc_TypeError, "expected as many rows as unknowns");
+    double *block = PyMem_Malloc(sizeof(double) * (m + 1) * (m + 1)), *x = block + m * m;
+    if (!block) return PyErr_NoMemory();
+    for (npy_intp i = 0; i < m; i++) a[unknown[i]] = 0;
+    for (npy_intp i = 0; i < m; i++) {
+        x[i] = -h[0][rows[i]] - h[1][rows[i]];
+        for (npy_intp j = 0; j < n; j++) x[i] -= ENTRY(E, rows[i], j) * a[j];
+        for (npy_intp j = 0; j < m; j++) block[i * m + j] = ENTRY(E, rows[i], unknown[j]);
+    }
+    int is_solved = eliminate(block, m, x, 1);
+    for (npy_intp i = 0; i < m && is_solved; i++) a[unknown[i]] = x[i];
+    PyMem_Free(block);
+    if (!is_solved) return NULL;
+    Py_RETURN_NONE;
+}
+
+/* Adds J^T x to `out`. */
+static void add_transposed(PyArrayObject *J, const double *x, double factor, double *out)
+{
+    for (npy_intp i = 0; i < PyArray_DIM(J, 0); i++)
+        for (npy_intp j = 0; j < PyArray_DIM(J, 1); j++) out[j] += factor * x[i] * ENTRY(J, i, j);
+}
+
+/* release(force, J, rows) */
+static PyObject *release(PyObject *self, PyObject *const *args, Py_ssize_t count)
+{
+    double *force;
+    if (!has_count(count, 3)) return NULL;
+    npy_intp n = size_of(args[0]), m, *rows;
+    PyArrayObject *J;
+    if (!(force = numbers(args[0], n)) || !(J = matrix(args[1], size_of(args[2])))) return NULL;
+    if (PyArray_DIM(J, 1) != n) return PyErr_Format(PyExc_TypeError, "expected a constraint of %zd joints", (Py_ssize_t)n);
+    if (!(rows = indices(args[2], n, &m))) return NULL;
+    double *block = PyMem_Malloc(sizeof(double) * (m + 1) * (m + 1)), *x = block + m * m;
+    if (!block) return PyErr_NoMemory();
+    for (npy_intp i = 0; i < m; i++) {
+        x[i] = force[rows[i]];
+        for (npy_intp j = 0; j < m; j++) block[i * m + j] = ENTRY(J, j, rows[i]);
+    }
+    int is_solved = eliminate(block, m, x, 1);
+    if (is_solved) add_transposed(J, x, -1.0, force);
+    for (npy_intp i = 0; i < m && is_solved; i++) force[rows[i]] = 0;
+    PyMem_Free(block);
+    if (!is_solved) return NULL;
+    Py_RETURN_NONE;
+}
+
+/* unconstrained(force, J) */
+static PyObject *unconstrained(PyObject *self, PyObject *const *args, Py_ssize_t count)
+{
+    double *force, *out;
+    if (!has_count(count, 2)) return NULL;
+    npy_intp n = size_of(args[0]), m = n > 0 ? size_of(args[1]) / n : 0;
+    PyArrayObject *J;
+    if (!(force = numbers(args[0], n)) || !(J = matrix(args[1], m))) return NULL;
+    if (PyArray_DIM(J, 1) != n) return PyErr_Format(PyExc_TypeError, "expected a constraint of %zd joints", (Py_ssize_t)n);
+    double *block = PyMem_Malloc(sizeof(double) * (m + 1) * (m + 1)), *x = block + m * m;
+    if (!block) return PyErr_NoMemory();
+    for (npy_intp i = 0; i < m; i++) {
+        x[i] = 0;
+        for (npy_intp k = 0; k < n; k++) x[i] += ENTRY(J, i, k) * force[k];
+        for (npy_intp j = 0; j < m; j++) {
+            block[i * m + j] = 0;
+            for (npy_intp k = 0; k < n; k++) block[i * m + j] += ENTRY(J, i, k) * ENTRY(J, j, k);
+        }
+    }
+    PyObject *result = eliminate(block, m, x, 1) ? new_vector(n, &out) : NULL;
+    if (result) {
+        memcpy(out, force, sizeof(double) * n);
+        add_transposed(J, x, -1.0, out);
+    }
+    PyMem_Free(block);
     return result;
 }
 
@@ -796,19 +951,21 @@ static PyObject *fastest_point(PyObject *self, PyObject *const *args, Py_ssize_t
 {
     double *axes, *points, *v, fastest = 0;
     if (!has_count(count, 6)) return NULL;
-    npy_intp n = size_of(args[5]), m = size_of(args[3]), *parents, *links;
+    npy_intp n = size_of(args[5]), m, joints, *parents, *links;
     if (!PyTuple_Check(args[0]) || PyTuple_GET_SIZE(args[0]) != 2 * n)
         return PyErr_Format(PyExc_TypeError, "expected %zd rotations and translations", (Py_ssize_t)n);
-    if (!(v = numbers(args[5], n)) || !(axes = numbers(args[2], 6 * n)) || !(points = numbers(args[4], 3 * m)) ||
-        !(parents = indices(args[1], n)) || !(links = indices(args[3], m)))
+    if (!(v = numbers(args[5], n)) || !(axes = numbers(args[2], 6 * n)) ||
+        !(parents = indices(args[1], n + 1, &joints)) || !(links = indices(args[3], n + 1, &m)) ||
+        !(points = numbers(args[4], 3 * m)))
         return NULL;
+    if (joints != n) return PyErr_Format(PyExc_TypeError, "expected %zd parents, got %R", (Py_ssize_t)n, args[1]);
     double *motions = PyMem_Calloc(6 * (n + 1), sizeof(double)), part[3]; /* of each link, in its frame */
     if (!motions) return PyErr_NoMemory();
     for (npy_intp i = 0; i < n; i++) {
         PyArrayObject *R = square(PyTuple_GET_ITEM(args[0], 2 * i), 3);
         double *p = R ? numbers(PyTuple_GET_ITEM(args[0], 2 * i + 1), 3) : NULL;
         if (!p) goto end;
-        if (parents[i] < 0 || parents[i] > i) {
+        if (parents[i] > i) {
             PyErr_SetString(PyExc_IndexError, "a link comes before its parent");
             goto end;
         }
@@ -822,10 +979,6 @@ static PyObject *fastest_point(PyObject *self, PyObject *const *args, Py_ssize_t
         for (int k = 0; k < 6; k++) own[k] += axes[6 * i + k] * v[i];
     }
     for (npy_intp i = 0; i < m; i++) {
-        if (links[i] < 0 || links[i] > n) {
-            PyErr_Format(PyExc_IndexError, "link %zd of %zd", (Py_ssize_t)links[i], (Py_ssize_t)n);
-            goto end;
-        }
         double *u = motions + 6 * links[i], square = 0;
         CROSS(u + 3, points + 3 * i, part);
         for (int k = 0; k < 3; k++) square += (u[k] + part[k]) * (u[k] + part[k]);
@@ -875,39 +1028,29 @@ static int contact_of(PyObject *const *args, Contact *contact)
     return 1;
 }
 
-/* contact_rows(rotation, translation, wheel, J, moving) */
-static PyObject *contact_rows(PyObject *self, PyObject *const *args, Py_ssize_t count)
+/* Rows of the velocity of a contact point, of n numbers each and `stride` rows apart. */
+static void contact_rows(const Contact *contact, PyArrayObject *J, const double *moving, npy_intp stride, double *out)
 {
-    Contact contact;
-    double *moving, c[3];
-    if (!has_count(count, 5) || !contact_of(args, &contact)) return NULL;
-    PyArrayObject *J = matrix(args[3], 6);
-    if (!J || !(moving = numbers(args[4], PyArray_DIM(J, 1)))) return NULL;
+    double c[3];
+    npy_intp n = PyArray_DIM(J, 1);
     /* J is about the world's origin: the velocity along an axis e is e . v + (c x e) . w. */
-    for (int i = 0; i < 3; i++) c[i] = contact.centre[i] + contact.point[i];
-    double axes[3][6] = {{contact.y, -contact.x, 0}, {contact.x, contact.y, 0}, {0, 0, 1}};
+    for (int i = 0; i < 3; i++) c[i] = contact->centre[i] + contact->point[i];
+    double axes[3][6] = {{contact->y, -contact->x, 0}, {contact->x, contact->y, 0}, {0, 0, 1}};
     for (int i = 0; i < 3; i++) CROSS(c, axes[i], axes[i] + 3);
-    npy_intp shape[2] = {3, PyArray_DIM(J, 1)};
-    PyObject *result = PyArray_SimpleNew(2, shape, NPY_DOUBLE);
-    if (!result) return NULL;
-    double *out = PyArray_DATA((PyArrayObject *)result);
     for (int i = 0; i < 3; i++)
-        for (npy_intp j = 0; j < shape[1]; j++, out++) {
-            *out = 0;
-            for (int k = 0; k < 6; k++) *out += axes[i][k] * ENTRY(J, k, j);
-            *out *= moving[j];
+        for (npy_intp j = 0; j < n; j++) {
+            double sum = 0;
+            for (int k = 0; k < 6; k++) sum += axes[i][k] * ENTRY(J, k, j);
+            out[i * stride * n + j] = moving[j] * sum;
         }
-    return result;
 }
 
-/* contact_bias(rotation, translation, wheel, J, moving, v) */
-static PyObject *contact_bias(PyObject *self, PyObject *const *args, Py_ssize_t count)
+/* The acceleration of the same point at joint velocities v, without joint acceleration. */
+static void contact_bias(const Contact *wheel, PyArrayObject *J, const double *moving, const double *v, npy_intp stride,
+                         double *out)
 {
-    Contact contact;
-    double *moving, *v, *out, speed[6] = {0}, bias[6] = {0}, part[3], rate[3], slip[3], turned[3], carried[3];
-    if (!has_count(count, 6) || !contact_of(args, &contact)) return NULL;
-    PyArrayObject *J = matrix(args[3], 6);
-    if (!J || !(moving = numbers(args[4], PyArray_DIM(J, 1))) || !(v = numbers(args[5], PyArray_DIM(J, 1)))) return NULL;
+    Contact contact = *wheel;
+    double speed[6] = {0}, bias[6] = {0}, part[3], rate[3], slip[3], turned[3], carried[3];
     /* A column of J moves with its link: its derivative is the motion cross product with the link's velocity. */
     for (npy_intp j = 0; j < PyArray_DIM(J, 1); j++) {
         double own[6];
@@ -935,12 +1078,39 @@ static PyObject *contact_bias(PyObject *self, PyObject *const *args, Py_ssize_t 
     CROSS(turn, contact.point, turned);
     CROSS(spin, point_rate, carried);
     for (int i = 0; i < 3; i++) slip[i] += velocity[i], turned[i] += bias[i] + carried[i];
-    PyObject *result = new_vector(3, &out);
-    if (!result) return NULL;
     out[0] = y * turned[0] - x * turned[1] + y_rate * slip[0] - x_rate * slip[1];
-    out[1] = x * turned[0] + y * turned[1] + x_rate * slip[0] + y_rate * slip[1];
-    out[2] = turned[2];
-    return result;
+    out[stride] = x * turned[0] + y * turned[1] + x_rate * slip[0] + y_rate * slip[1];
+    out[2 * stride] = turned[2];
+}
+
+/* contacts(wheels, J, v) */
+static PyObject *contacts(PyObject *self, PyObject *const *args, Py_ssize_t count)
+{
+    double *v, *moving, *all_rows, *all_bias;
+    PyArrayObject *J;
+    if (!has_count(count, 3) || !(J = matrix(args[1], 6)) || !(v = numbers(args[2], PyArray_DIM(J, 1)))) return NULL;
+    if (!PyTuple_Check(args[0])) return PyErr_Format(PyExc_TypeError, "expected a tuple of wheels, got %R", args[0]);
+    npy_intp m = PyTuple_GET_SIZE(args[0]), shape[2] = {3 * m, PyArray_DIM(J, 1)};
+    PyObject *bias = new_vector(3 * m, &all_bias), *rows = PyArray_SimpleNew(2, shape, NPY_DOUBLE);
+    if (!bias || !rows) goto failed;
+    all_rows = PyArray_DATA((PyArrayObject *)rows);
+    for (npy_intp k = 0; k < m; k++) {
+        PyObject *wheel = PyTuple_GET_ITEM(args[0], k);
+        Contact contact;
+        if (!PyTuple_Check(wheel) || PyTuple_GET_SIZE(wheel) != 4) {
+            PyErr_Format(PyExc_TypeError, "expected rotation, translation, wheel and moving, got %R", wheel);
+            goto failed;
+        }
+        PyObject *const *fields = &PyTuple_GET_ITEM(wheel, 0);
+        if (!contact_of(fields, &contact) || !(moving = numbers(fields[3], shape[1]))) goto failed;
+        contact_rows(&contact, J, moving, m, all_rows + k * shape[1]);
+        contact_bias(&contact, J, moving, v, m, all_bias + k);
+    }
+    return Py_BuildValue("NN", rows, bias);
+failed:
+    Py_XDECREF(rows);
+    Py_XDECREF(bias);
+    return NULL;
 }
 
 /* States of a motion that are computed at once, in the vectors that every 64-bit processor has. */
@@ -1106,12 +1276,16 @@ static PyMethodDef methods[] = {
     KERNEL(are_vectors),
     KERNEL(evaluated),
     KERNEL(joint_state),
-    KERNEL(drift),
-    KERNEL(repeats),
+    KERNEL(consistent),
     KERNEL(is_within),
     KERNEL(is_near),
     KERNEL(quintic),
     KERNEL(feedback),
+    KERNEL(complete),
+    KERNEL(release),
+    KERNEL(unconstrained),
+    KERNEL(forces),
+    KERNEL(scaled),
     KERNEL(limited),
     KERNEL(observed),
     KERNEL(solved),
@@ -1127,10 +1301,11 @@ static PyMethodDef methods[] = {
     KERNEL(fastest_point),
     KERNEL(friction),
     KERNEL(add),
+    KERNEL(unfolded),
+    KERNEL(folded),
     KERNEL(command),
-    KERNEL(wrench_torque),
-    KERNEL(contact_rows),
-    KERNEL(contact_bias),
+    KERNEL(add_wrench),
+    KERNEL(contacts),
     KERNEL(rigid_torques),
     {NULL, NULL, 0, NULL},
 };

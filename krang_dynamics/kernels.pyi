@@ -20,21 +20,16 @@ def evaluated(address: int, n: int, /, *inputs: Array) -> Array | None:
 def joint_state(position: Array, velocity: Array, rows: Indices | None) -> Array | None:
     """(q, v), 2 n numbers, from these rows of a message, None: all of them; None if one is not finite."""
 
-def drift(
-    state: Array, last: Array, drift: Array, dt: Array | float, time: float, noise: float
-) -> Array | None:
-    """Sum of the errors of positions against velocities over `time` [s], `dt` [s] after the last state.
-
-    States are (q, v). None if the norm of the errors is above `noise`, or that of the sums above twice that.
-    """
-
-def repeats(
-    state: Array, last: Array, times: Array, dt: Array | float, hold: float, speed: float, way: float
+def consistent(
+    state: Array, last: Array, repeated: Array, drift: Array, dt: Array | float, bounds: Array
 ) -> bool:
-    """Add dt [s] to the times of joints that repeat (q, v) bit for bit, or set 0.
+    """Whether (q, v) agrees with the last state, `dt` [s] ago: no joint has jumped, drifted or frozen.
 
-    In place; a gap above `hold` [s] is no repetition. Whether a joint repeats a velocity v above `speed` for
-    longer than `hold`, with v time above `way`.
+    `bounds` (5,): hold [s], speed, way, time [s], noise. `repeated` [s] is for how long each joint has
+    repeated q and v bit for bit, in place; a gap above `hold` is no repetition. A joint has frozen if it
+    repeats a v above `speed` for longer than `hold`, with v `repeated` above `way`. `drift` sums the errors
+    of q against v over `time`, in place, but only where the result is True: if no joint has frozen, the norm
+    of the errors is within `noise`, and that of the sums within twice that.
     """
 
 def is_within(x: Array, low: Array, high: Array) -> bool:
@@ -43,13 +38,39 @@ def is_within(x: Array, low: Array, high: Array) -> bool:
 def is_near(x: Array, y: Array, tolerance: Array) -> bool:
     """Whether |x - y| <= tolerance."""
 
-def quintic(control: Array, s: float) -> Array:
-    """Values at s in 0 .. 1 of curves with the control points (6, n)."""
+def quintic(control: Array, s: float, out: Array) -> None:
+    """Write the values at s in 0 .. 1 of curves with the control points (6, n) to n numbers of any shape."""
 
 def feedback(
-    q_d: Array, v_d: Array, a_d: Array, q: Array, v: Array, kp: Array, kd: Array, continuous: Mask
+    q_d: Array,
+    v_d: Array,
+    a_d: Array,
+    q: Array,
+    v: Array,
+    kp: Array,
+    kd: Array,
+    continuous: Mask,
+    followed: Array,
 ) -> Array:
-    """a_d + kd (v_d - v) + kp (q_d - q) [rad/s2]; errors of continuous joints by the short way."""
+    """followed (a_d + kd (v_d - v) + kp (q_d - q)) [rad/s2]; errors of continuous joints by the short way."""
+
+def complete(a: Array, unknown: Indices, rows: Indices, E: Array, bias: Array, friction: Array) -> None:
+    """Solve these rows of the equations E a + bias + friction = 0 for the unknown numbers of a, in place.
+
+    E (m, n) in any memory order, bias and friction (m,). ZeroDivisionError if the equations are singular.
+    """
+
+def release(force: Array, J: Array, rows: Indices) -> None:
+    """Subtract J^T x from a force, in place, with the x that leaves 0 in these rows; J (rows, n)."""
+
+def unconstrained(force: Array, J: Array) -> Array:
+    """The part of a force orthogonal to the rows of J (m, n): force - J^T (J J^T)^-1 J force."""
+
+def forces(A: Array, a: Array, bias: Array, effort: Array, gravity: Array, followed: Array) -> Array:
+    """followed (A a + bias + effort - gravity) [N m]."""
+
+def scaled(factor: Array | float, x: Array) -> Array:
+    """factor x."""
 
 def limited(torque: Array, last: Array, rate: Array, dt: float, bound: Array) -> tuple[Array, bool]:
     """The torque [N m] nearest to `torque` within `bound` and at most rate dt from `last`; if that differs.
@@ -58,11 +79,20 @@ def limited(torque: Array, last: Array, rate: Array, dt: float, bound: Array) ->
     """
 
 def observed(
-    external: Array, last: Array, A: Array, v: Array, h: Array, applied: Array, dt: float, gain: float
+    external: Array,
+    last: Array,
+    A: Array,
+    v: Array,
+    bias: Array,
+    friction: Array,
+    applied: Array,
+    dt: float,
+    gain: float,
 ) -> Array:
-    """r + gain (mean(A) dv + dt (mean(h) - applied - r)), the next external torque r [N m].
+    """r + gain (mean(A) dv + dt (mean(h) - applied - r)), the next external torque r [N m]; r if dt < 0.
 
-    `last` has n + 2 rows: A of the last step, then its v, then its h = C v + Q + Gamma_f.
+    h = C v + Q + Gamma_f is bias + friction. `last` has n + 2 rows: A of the last step, then its v, then its
+    h; they are replaced by the present ones.
     """
 
 def solved(A: Array, b: Array) -> Array:
@@ -145,20 +175,16 @@ def fastest_point(
     joint i; `parents` and `links` have such numbers, of which 0 is the root.
     """
 
-def contact_rows(rotation: Array, translation: Array, wheel: Array, J: Array, moving: Array) -> Array:
-    """Rows (3, n) of the velocity of a wheel's contact point: forwards, sideways and up.
+def contacts(
+    wheels: tuple[tuple[Array, Array, Array, Array], ...], J: Array, v: Array
+) -> tuple[Array, Array]:
+    """Rows (3 w, n) of the velocities of w contact points, and their accelerations (3 w,) for a = 0.
 
-    The contact is the lowest point of a disc whose axle may lean. `wheel` (7,) has its axle, a unit vector,
-    its centre [m] and radius [m], in the frame of a joint with this pose in the world. J (6, n) is about the
-    world's origin; `moving` is 1 for joints that move the wheel. ValueError if the axle is vertical.
-    """
-
-def contact_bias(
-    rotation: Array, translation: Array, wheel: Array, J: Array, moving: Array, v: Array
-) -> Array:
-    """The acceleration (3,) of the same point at joint velocities v and without joint acceleration.
-
-    Joints come after those that carry them.
+    First all of them forwards, then sideways, then up. A contact is the lowest point of a disc whose axle
+    may lean. A wheel is a rotation, a translation, `wheel` and `moving`: `wheel` (7,) has its axle, a unit
+    vector, its centre [m] and radius [m], in the frame of a joint with this pose in the world; `moving` is 1
+    for joints that move the wheel. J (6, n) is about the world's origin; joints come after those that carry
+    them. ValueError if an axle is vertical.
     """
 
 def friction(v: Array, table: Array, is_smooth: bool) -> Array:
@@ -171,15 +197,29 @@ def friction(v: Array, table: Array, is_smooth: bool) -> Array:
 def add(total: Array, x: object) -> bool:
     """Add x to `total` in place; False, and nothing added, if x is not an array of the same kind."""
 
+def unfolded(leaders: Indices, multipliers: Array, x: Array, offset: Array) -> Array:
+    """multipliers x[leaders] + offset: of joints that follow other joints, their leaders."""
+
+def folded(
+    leaders: Indices, multipliers: Array, M: Array, nle: Array, g: Array, A: Array, bias: Array
+) -> Array:
+    """Write G^T M G to A and G^T nle to bias, and return G^T g, with G x = unfolded(x) without offset.
+
+    M (m, m) and A (n, n) are symmetric, in any memory order; nle and g are over the m followers.
+    """
+
 def command(
     torque: Array, v: Array, rows: Indices, per_torque: Array, per_speed: Array, limit: Array
 ) -> Array:
     """Drivers' commands per_torque torque + per_speed v of these rows, within +-limit; 0 where not finite."""
 
-def wrench_torque(rotation: Array, translation: Array, f: Array, J: Array, moving: Array) -> Array:
-    """J^T f [N m] of a wrench f (6,) in the axes and at the origin of a frame with this pose in the world.
+def add_wrench(
+    torque: Array, rotation: Array, translation: Array, place: Array, f: Array, J: Array, moving: Array
+) -> None:
+    """Add J^T f [N m] of a wrench f (6,) in the axes and at the origin of a frame to `torque`, in place.
 
-    J (6, n) is about the world's origin; `moving` is 1 for joints that move the link to which f applies.
+    `place` (12,) has the rotation and translation of the frame in a joint with this pose in the world. J
+    (6, n) is about the world's origin; `moving` is 1 for joints that move the link to which f applies.
     """
 
 def rigid_torques(

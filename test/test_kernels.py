@@ -133,40 +133,50 @@ def test_joint_state_refuses_what_does_not_fit(position, velocity, rows):
         kernels.joint_state(position, velocity, rows)
 
 
+HOLD, SPEED, WAY, TIME, NOISE = BOUNDS = np.array([0.05, 0.05, 0.01, 0.2, 0.025])
+
+
 @np.errstate(all='ignore')
-def test_drift():
+def test_consistent():
     verdicts = set()
     for x, dt in drawn(5):
         q, v, last_q, last_v, drift = x
         state, last = np.concatenate([q, v]), np.concatenate([last_q, last_v])
         error = q - last_q - 0.5 * dt * (v + last_v)
-        expected = (1 - dt / 0.2) * drift + error
-        small = np.sum(error**2) <= 0.025**2 and np.sum(expected**2) <= 0.05**2
-        verdicts.add((len(q), bool(small)))
+        expected = (1 - dt / TIME) * drift + error
+        small = bool(np.sum(error**2) <= NOISE**2 and np.sum(expected**2) <= 4 * NOISE**2)
+        verdicts.add((len(q), small))
         for each in (dt, np.float64(dt), np.full(len(q), dt)):
-            found = kernels.drift(state, last, drift, each, 0.2, 0.025)
+            found = drift.copy()
+            assert kernels.consistent(state, last, np.zeros(len(q)), found, each, BOUNDS) is small
             if small:
                 np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-15)
             else:
-                assert found is None
+                assert found.tobytes() == drift.tobytes()
     assert verdicts == {(n, small) for n in COUNTS for small in (True, False)} - {(0, False)}
 
 
-def test_repeats():
+def test_consistent_finds_joints_that_repeat_their_state():
     last = np.array([1.0, 2.0, 3.0, 0.5, 0.5, 0.0])  # three joints
-    state = last + np.array([0.0, 0.0, 0.0, 0.0, 1e-16, 0.0]) + np.array([0.0, 1e-15, 0.0, 0.0, 0.0, 0.0])
+    state = last + np.array([0.0, 1e-15, 0.0, 0.0, 1e-16, 0.0])
+
+    def repeated(times, dt, *bounds, state=state):
+        times, drift = np.full(3, times), np.zeros(3)
+        verdict = kernels.consistent(state, last, times, drift, dt, np.array([*bounds, TIME, 1.0]))
+        assert verdict == drift.any()  # what a frozen joint adds is not kept
+        return verdict, times
+
     for dt in (0.01, np.full(3, 0.01)):
-        times = np.array([0.05, 0.05, 0.05])
-        assert kernels.repeats(state, last, times, dt, 0.05, 0.05, 0.01)
+        is_consistent, times = repeated(0.05, dt, HOLD, SPEED, WAY)
+        assert not is_consistent
         np.testing.assert_array_equal(times, [0.05 + 0.01, 0.0, 0.05 + 0.01])
     for bounds in ((0.07, 0.05, 0.01), (0.05, 0.6, 0.01), (0.05, 0.05, 0.04)):
-        assert not kernels.repeats(state, last, np.full(3, 0.05), 0.01, *bounds)
-    for dt in (-0.01, 0.06, np.nan):
-        times = np.full(3, 0.05)
-        assert not kernels.repeats(last, last, times, dt, 0.05, 0.05, 0.01)
+        assert repeated(0.05, 0.01, *bounds)[0]
+    for dt in (-0.01, 0.06):
+        is_consistent, times = repeated(0.05, dt, HOLD, SPEED, WAY, state=last)
+        assert is_consistent
         assert not times.any()
-    state[0] = np.nan
-    assert not kernels.repeats(state, state, np.full(3, 1.0), 0.01, 0.05, 0.6, 0.01)
+    assert not repeated(0.05, np.nan, HOLD, SPEED, WAY, state=last)[1].any()
 
 
 @np.errstate(all='ignore')
@@ -184,20 +194,82 @@ def test_quintic(n, s):
     (control,) = usual(n, (6, n))
     basis = [(1 - s) ** 5, 5 * s * (1 - s) ** 4, 10 * s**2 * (1 - s) ** 3]
     basis += [10 * s**3 * (1 - s) ** 2, 5 * s**4 * (1 - s), s**5]
-    np.testing.assert_allclose(kernels.quintic(control, s), basis @ control, rtol=1e-12, atol=1e-14)
+    out = np.empty(n)
+    kernels.quintic(control, s, out)
+    np.testing.assert_allclose(out, basis @ control, rtol=1e-12, atol=1e-14)
 
 
 @np.errstate(all='ignore')
 def test_feedback():
-    for x, _ in drawn(7):
+    for (*x, followed), _ in drawn(8):
         q_d, v_d, a_d, q, v, kp, kd = x
         for mask in (np.zeros(len(q), bool), np.ones(len(q), bool)):
             error = q_d - q
             short = np.remainder(error + np.pi, 2 * np.pi) - np.pi
             error = np.where(mask & ~(np.abs(error) < np.pi), short, error)
-            found, expected = kernels.feedback(*x, mask), kd * (v_d - v) + kp * error + a_d
+            found = kernels.feedback(*x, mask, followed)
+            expected = followed * (kd * (v_d - v) + kp * error + a_d)
             plain = ~(np.abs(q_d - q) > 1e3)  # beyond, the rounding of a turn matters
             np.testing.assert_allclose(found[plain], expected[plain], rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize('n', COUNTS)
+@pytest.mark.parametrize('order', 'CF')
+def test_complete(n, order):
+    a, E, h, other = usual(n, n, (n + 2, n), n + 2, n + 2)
+    random = np.random.default_rng(n)
+    unknown, rows = random.permutation(n)[: n // 2], random.permutation(n + 2)[: n // 2]
+    before = a.copy()
+    kernels.complete(a, unknown, rows, np.array(E, order=order), h, other)
+    np.testing.assert_allclose((E @ a + h + other)[rows], 0, atol=1e-9)
+    np.testing.assert_array_equal(np.delete(a, unknown), np.delete(before, unknown))
+
+
+def test_complete_of_singular_equations_is_an_error():
+    with pytest.raises(ZeroDivisionError):
+        kernels.complete(np.ones(2), np.array([1]), np.array([0]), np.zeros((2, 2)), *np.ones((2, 2)))
+    with pytest.raises(IndexError):
+        kernels.complete(np.ones(2), np.array([2]), np.array([0]), np.eye(2), *np.ones((2, 2)))
+
+
+@pytest.mark.parametrize('n', COUNTS)
+@pytest.mark.parametrize('order', 'CF')
+def test_release(n, order):
+    rows = np.random.default_rng(n).permutation(n)[: n // 2]
+    force, J = usual(n, n, (len(rows), n))
+    expected = force - np.linalg.solve(J[:, rows].T, force[rows]) @ J
+    kernels.release(force, np.array(J, order=order), rows)
+    np.testing.assert_allclose(force, expected, rtol=1e-7, atol=1e-9)
+    assert not force[rows].any()
+
+
+@pytest.mark.parametrize('n', COUNTS)
+@pytest.mark.parametrize('order', 'CF')
+def test_unconstrained(n, order):
+    force, J = usual(n, n, (n // 2, n))
+    expected = force - np.linalg.solve(J @ J.T, J @ force) @ J
+    found = kernels.unconstrained(force, np.array(J, order=order))
+    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize('n', COUNTS)
+@pytest.mark.parametrize('order', 'CF')
+def test_forces(n, order):
+    A, a, bias, effort, gravity, followed = usual(n, (n, n), *[n] * 5)
+    A = A + A.T
+    found = kernels.forces(np.array(A, order=order), a, bias, effort, gravity, followed)
+    np.testing.assert_allclose(found, followed * (A @ a + bias + effort - gravity), rtol=1e-12, atol=1e-12)
+
+
+@np.errstate(all='ignore')
+def test_scaled():
+    for (factor, x), one in drawn(2):
+        np.testing.assert_array_equal(kernels.scaled(factor, x), factor * x)
+        for wrong in (None, 'x', np.ones(len(x) + 1), x.astype(np.float32)):
+            with pytest.raises(TypeError):
+                kernels.scaled(wrong, x)
+        np.testing.assert_array_equal(kernels.scaled(one, x), one * x)
+        np.testing.assert_array_equal(kernels.scaled(2, x), 2 * x)
 
 
 @np.errstate(all='ignore')
@@ -229,15 +301,20 @@ def test_limited_is_within_the_bound_even_where_something_is_not_a_number(place)
 @pytest.mark.parametrize('n', COUNTS)
 @pytest.mark.parametrize('order', 'CF')
 def test_observed(n, order):
-    external, last_A, A, v, last_v, h, last_h, applied = usual(n, n, (n, n), (n, n), *[n] * 5)
-    A, last_A = A + A.T, last_A + last_A.T
-    dt, gain = 0.01, 25.0
-    expected = external + gain * (
-        0.5 * (A + last_A) @ (v - last_v) + dt * (0.5 * (h + last_h) - applied - external)
-    )
-    last = np.vstack([last_A, last_v[None], last_h[None]])
-    found = kernels.observed(external, last, np.array(A, order=order), v, h, applied, dt, gain)
-    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
+    external, last_A, A, v, last_v, bias, friction, last_h, applied = usual(n, n, (n, n), (n, n), *[n] * 6)
+    A, last_A, h = A + A.T, last_A + last_A.T, bias + friction
+    gain = 25.0
+    for dt in (0.01, 0.0, -1.0):
+        expected = external
+        if dt >= 0:
+            change = 0.5 * (A + last_A) @ (v - last_v) + dt * (0.5 * (h + last_h) - applied - external)
+            expected = external + gain * change
+        last = np.vstack([last_A, last_v[None], last_h[None]])
+        found = kernels.observed(
+            external, last, np.array(A, order=order), v, bias, friction, applied, dt, gain
+        )
+        np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
+        np.testing.assert_array_equal(last, np.vstack([A, v[None], h[None]]))
 
 
 @pytest.mark.parametrize('n', COUNTS)
@@ -306,6 +383,33 @@ def test_add_changes_nothing_where_the_kinds_differ(x):
     assert total.tolist() == [0, 0]
 
 
+@pytest.mark.parametrize('n', COUNTS[1:])
+@pytest.mark.parametrize('order', 'CF')
+def test_folded_and_unfolded(n, order):
+    """Two joints more than leaders, in any order."""
+    m = n + 2
+    random = np.random.default_rng(n)
+    leaders = random.permutation([*range(n), *random.integers(n, size=2)])
+    multipliers, offset, x, M, nle, g = usual(n, m, m, n, (m, m), m, m)
+    M, A, bias = M + M.T, np.ones((n, n), order=order), np.ones(n)
+    G = np.zeros((m, n))
+    G[np.arange(m), leaders] = multipliers
+    np.testing.assert_allclose(kernels.unfolded(leaders, multipliers, x, offset), G @ x + offset, atol=1e-14)
+    gravity = kernels.folded(leaders, multipliers, np.array(M, order=order), nle, g, A, bias)
+    np.testing.assert_allclose(A, G.T @ M @ G, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(bias, nle @ G, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(gravity, g @ G, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize('leader', [-1, 3])
+def test_a_leader_that_does_not_exist_is_an_error(leader):
+    leaders = np.array([0, 1, leader])
+    with pytest.raises(IndexError):
+        kernels.unfolded(leaders, VECTOR, VECTOR, VECTOR)
+    with pytest.raises(IndexError):
+        kernels.folded(leaders, *[VECTOR], np.eye(3), VECTOR, VECTOR, np.eye(3), np.ones(3))
+
+
 @np.errstate(all='ignore')
 def test_command():
     for (torque, v, per_torque, per_speed, limit), _ in drawn(5):
@@ -326,13 +430,17 @@ def test_command_of_a_joint_that_does_not_exist_is_an_error(row):
 
 @pytest.mark.parametrize('n', COUNTS)
 @pytest.mark.parametrize('order', 'CF')
-def test_wrench_torque(n, order):
-    turn, p, f, J, moving = usual(n, (3, 3), 3, 6, (6, n), n)
-    rotation = np.linalg.qr(turn)[0]
-    force = rotation @ f[:3]
-    expected = moving * (np.concatenate([force, rotation @ f[3:] + np.cross(p, force)]) @ J)
-    found = kernels.wrench_torque(np.array(rotation, order=order), p, f, np.array(J, order=order), moving)
-    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
+def test_add_wrench(n, order):
+    turn, inner_turn, p, inner, f, J, moving, torque = usual(n, (3, 3), (3, 3), 3, 3, 6, (6, n), n, n)
+    rotation, inner_rotation = np.linalg.qr(turn)[0], np.linalg.qr(inner_turn)[0]
+    force = inner_rotation @ f[:3]
+    moment = inner_rotation @ f[3:] + np.cross(inner, force)
+    force, moment = rotation @ force, rotation @ moment
+    expected = torque + moving * (np.concatenate([force, moment + np.cross(p, force)]) @ J)
+    place = np.concatenate([inner_rotation.ravel(), inner])
+    R, J = np.array(rotation, order=order), np.array(J, order=order)
+    kernels.add_wrench(torque, R, p, place, f, J, moving)
+    np.testing.assert_allclose(torque, expected, rtol=1e-12, atol=1e-12)
 
 
 @np.errstate(all='ignore')
@@ -540,17 +648,17 @@ class LeaningWheel:
         self.wheel = np.array([*self.axle, *self.centre, self.radius])
 
     def at(self, q, order='F'):
-        """Pose of the last joint, the wheel, and the Jacobian about the world's origin: the arguments."""
+        """Pose of the last joint, the wheel and the joints that move it; the Jacobian about the origin."""
         pose, columns = pin.SE3.Identity(), []
         for screw, angle, moving in zip(self.screws, q, self.moving, strict=True):
             columns.append(pose.act(screw).vector)
             pose = pose * pin.exp6(moving * angle * screw)
         J = np.array(np.transpose(columns), order=order)
-        return np.array(pose.rotation, order=order), pose.translation.copy(), self.wheel, J, self.moving
+        return (np.array(pose.rotation, order=order), pose.translation.copy(), self.wheel, self.moving), J
 
     def contact_velocity(self, q, v):
         """Of the lowest point of the disc, along the axes forwards, sideways and up."""
-        rotation, translation, _, J, _ = self.at(q)
+        (rotation, translation, _, _), J = self.at(q)
         a, up = rotation @ self.axle, np.array([0.0, 0.0, 1.0])
         side = np.array([a[0], a[1], 0.0]) / np.hypot(a[0], a[1])
         point = translation + rotation @ self.centre
@@ -561,26 +669,38 @@ class LeaningWheel:
 
 @pytest.mark.parametrize('seed', range(10))
 @pytest.mark.parametrize('order', 'CF')
-def test_contact_rows(seed, order):
+def test_rows_of_contacts(seed, order):
     wheel, (q, v) = LeaningWheel(seed), usual(seed, 4, 4)
-    found = kernels.contact_rows(*wheel.at(q, order)) @ v
-    np.testing.assert_allclose(found, wheel.contact_velocity(q, v), rtol=1e-12, atol=1e-12)
+    at, J = wheel.at(q, order)
+    rows, _ = kernels.contacts((at,), J, v)
+    np.testing.assert_allclose(rows @ v, wheel.contact_velocity(q, v), rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize('seed', range(10))
-def test_contact_bias_is_the_derivative_of_the_contact_velocity(seed):
+def test_bias_of_contacts_is_the_derivative_of_their_velocities(seed):
     wheel, (q, v), h = LeaningWheel(seed), usual(seed, 4, 4), 1e-4
     slip = [wheel.contact_velocity(q + k * h * v, v) for k in (-2, -1, 1, 2)]
     expected = (8 * (slip[2] - slip[1]) - slip[3] + slip[0]) / (12 * h)
-    found = kernels.contact_bias(*wheel.at(q), v)
+    at, J = wheel.at(q)
+    _, found = kernels.contacts((at,), J, v)
     np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-6)
 
 
-@pytest.mark.parametrize('kernel', [kernels.contact_rows, lambda *wheel: kernels.contact_bias(*wheel, SMALL)])
-def test_a_vertical_axle_is_refused(kernel):
+def test_contacts_of_several_wheels_are_sorted_by_direction():
+    (q, v), wheels = usual(0, 4, 4), [LeaningWheel(seed) for seed in range(3)]
+    J = wheels[0].at(q)[1]
+    places = [wheel.at(q)[0] for wheel in wheels]
+    rows, bias = kernels.contacts(tuple(places), J, v)
+    for k, place in enumerate(places):
+        own_rows, own_bias = kernels.contacts((place,), J, v)
+        np.testing.assert_array_equal(rows[k::3], own_rows)
+        np.testing.assert_array_equal(bias[k::3], own_bias)
+
+
+def test_a_vertical_axle_is_refused():
     upright = np.array([0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.3])
     with pytest.raises(ValueError, match='axle is vertical'):
-        kernel(np.eye(3), VECTOR, upright, np.zeros((6, 2)), SMALL)
+        kernels.contacts(((np.eye(3), VECTOR, upright, SMALL),), np.zeros((6, 2)), SMALL)
 
 
 @pytest.mark.parametrize('parents', [[0, 0], [0, 1]])
@@ -605,14 +725,17 @@ def test_rigid_torques_refuses_a_link_before_its_parent(parents):
 
 
 CALLS = {
-    'drift': (np.zeros(6), np.zeros(6), VECTOR, 0.1, 0.2, 0.025),
-    'repeats': (np.zeros(6), np.zeros(6), VECTOR, 0.1, 0.05, 0.05, 0.01),
+    'consistent': (np.zeros(6), np.zeros(6), VECTOR, np.zeros(3), 0.1, np.ones(5)),
     'is_within': (VECTOR, VECTOR, VECTOR),
     'is_near': (VECTOR, VECTOR, VECTOR),
-    'quintic': (np.zeros((6, 3)), 0.5),
-    'feedback': (*[VECTOR] * 7, np.zeros(3, bool)),
+    'quintic': (np.zeros((6, 3)), 0.5, np.zeros(3)),
+    'feedback': (*[VECTOR] * 7, np.zeros(3, bool), VECTOR),
+    'complete': (np.zeros(3), np.arange(3), np.arange(3), np.eye(3), VECTOR, VECTOR),
+    'release': (np.zeros(3), np.eye(3), np.arange(3)),
+    'unconstrained': (VECTOR, np.eye(3)),
+    'forces': (np.eye(3), *[VECTOR] * 5),
     'limited': (VECTOR, VECTOR, VECTOR, 0.1, VECTOR),
-    'observed': (VECTOR, np.zeros((5, 3)), np.zeros((3, 3)), VECTOR, VECTOR, VECTOR, 0.1, 25.0),
+    'observed': (VECTOR, np.zeros((5, 3)), np.zeros((3, 3)), *[VECTOR] * 4, 0.1, 25.0),
     'solved': (np.eye(3), VECTOR),
     'solved_part': (np.eye(3), VECTOR, np.ones(3, bool)),
     'constrained': (np.eye(3), np.eye(3), VECTOR, VECTOR),
@@ -633,9 +756,9 @@ CALLS = {
     ),
     'friction': (VECTOR, np.ones((6, 3)), True),
     'command': (VECTOR, VECTOR, np.arange(3), VECTOR, VECTOR, VECTOR),
-    'wrench_torque': (np.eye(3), VECTOR, np.zeros(6), np.zeros((6, 5)), np.zeros(5)),
-    'contact_rows': (np.eye(3), VECTOR, WHEEL, np.zeros((6, 5)), np.zeros(5)),
-    'contact_bias': (np.eye(3), VECTOR, WHEEL, np.zeros((6, 5)), np.zeros(5), np.zeros(5)),
+    'folded': (np.arange(3), VECTOR, np.eye(3), VECTOR, VECTOR, np.eye(3), np.zeros(3)),
+    'add_wrench': (np.zeros(5), np.eye(3), VECTOR, np.zeros(12), np.zeros(6), np.zeros((6, 5)), np.zeros(5)),
+    'contacts': (((np.eye(3), VECTOR, WHEEL, np.zeros(5)),), np.zeros((6, 5)), np.zeros(5)),
     'rigid_torques': (
         *np.zeros((3, 3, 5)),
         np.zeros(3, np.intp),
@@ -664,6 +787,14 @@ def test_a_wrong_argument_is_an_error_and_never_a_wrong_address(name):
         for value in wrong:
             with pytest.raises(TypeError):
                 kernel(*good[:i], value, *good[i + 1 :])
+
+
+@pytest.mark.parametrize(
+    'wheel', [(), (np.eye(3), VECTOR, WHEEL, VECTOR), (np.eye(3), VECTOR, SMALL, np.zeros(5))]
+)
+def test_contacts_of_something_else_are_an_error(wheel):
+    with pytest.raises(TypeError):
+        kernels.contacts((wheel,), np.zeros((6, 5)), np.zeros(5))
 
 
 def test_every_kernel_is_described_and_every_description_has_a_kernel():

@@ -140,7 +140,7 @@ class TorqueController:
         self._warning = ''
         self._total = np.zeros(robot.nv)  # of the terms, overwritten by the next step
         self._zero = zero = np.zeros(robot.nv)
-        self._reference_point = ReferencePoint(zero, zero, zero, zero)
+        self._reference_point = ReferencePoint(*self.reference.point)
         self._term_inputs = TermInputs(0.0, 0.0, zero, zero, self._reference_point, zero, zero, self.dynamics)
 
     @property
@@ -428,7 +428,7 @@ class TorqueController:
 
     def _evaluate(self, inputs: Inputs, fresh: bool, terms: dict[str, Array]) -> Array | None:
         """The sum of the terms at the newest state; None, and a fault, if a term fails."""
-        self.dynamics.update(self._buffer.q, self._buffer.v)
+        self.state.dynamics.update(self._buffer.q, self._buffer.v)
         if not self.safety.is_driving:
             return None
         state = self._update_term_inputs(inputs, fresh)
@@ -457,14 +457,14 @@ class TorqueController:
 
     def _sample_reference(self, now: float) -> None:
         """The reference of this step, for the terms and for the following error."""
-        point = self._reference_point
-        point.q, point.v, point.a, point.effort = self.reference.sample(now)
+        self.reference.sample(now)  # its arrays are those of the reference point
 
     def _update_term_inputs(self, inputs: Inputs, fresh: bool) -> TermInputs:
         state, buffer = self._term_inputs, self._buffer
         newest = buffer.newest
-        state.dt = 0.0 if self._state_time is None or not fresh else max(0.0, newest - self._state_time)
+        dt = 0.0 if self._state_time is None or not fresh else newest - self._state_time
         self._state_time = newest
+        state.dt = dt if dt > 0.0 else 0.0
         state.time, state.q, state.v, state.applied = inputs.time, buffer.q, buffer.v, self._applied
         if self._needs_friction:
             state.friction = self.robot.friction.torque(buffer.v, state.dynamics.gravity)

@@ -31,6 +31,7 @@ class Drivers:
         self.names = tuple(actuator.name for actuator in chosen)
         self.joints = tuple(dict.fromkeys(actuator.joint for actuator in chosen))
         self._reader = _Reader(robot)
+        self.are_joints = self._reader.is_identity  # then messages need no conversion
         joints = robot.config.joints
         motors = Motors(joints, unit or robot.config.command_unit)
         self.unit = motors.unit
@@ -124,10 +125,10 @@ class _Reader:
         self._names: Sequence[str] = ()  # of the last message, and its conversion
         self._translation: _Translation | None = None
         # If the message of all drivers needs no conversion, no other does.
-        self._is_identity = self._translate(tuple(self._actuators)) is None
+        self.is_identity = self._translate(tuple(self._actuators)) is None
 
     def joint_samples(self, sample: JointSamples) -> JointSamples:
-        if self._is_identity:
+        if self.is_identity:
             return sample
         if sample.names is not self._names or not isinstance(sample.names, tuple):
             self._names, self._translation = sample.names, self._find(tuple(sample.names))

@@ -6,7 +6,7 @@ import numpy as np
 import pinocchio as pin
 
 from ..arrays import Array, Indices
-from ..kernels import fastest_point, wrench_torque
+from ..kernels import add_wrench, fastest_point
 from ..robot.model import Robot
 from ..robot.rolling import Rolling, supporting_joints
 
@@ -28,6 +28,7 @@ class Dynamics:
         self.A = self._data.M  # [kg m2]
         self.bias = self._data.nle  # C v + Q [N m]
         self.C = self._data.C  # only with `coriolis`
+        self._M, self._nle, self._g = self._data.M, self._data.nle, self._data.g  # views
         self._is_in_order = robot.joint_map.is_identity  # then these are views of Pinocchio's own arrays
         self._point_data = self._model.createData()  # for what is not part of the pass
         self._q, self._v = np.zeros(self._model.nq), np.zeros(self._model.nv)
@@ -37,6 +38,7 @@ class Dynamics:
         self._rolling = Rolling(self._model, self._data, wheels) if wheels else None
         self._constraint: tuple[Array, Array] | None = None  # J and Jdot v of the last pass, if computed
         if not self._is_in_order:
+            self.A, self.bias = np.zeros((robot.nv, robot.nv)), np.zeros(robot.nv)
             self._fold()
         self._frames = {name: self._model.getFrameId(name, pin.FrameType.BODY) for name in robot.frames}
         self._J = self._data.J  # of all joints in the world, 6 x joints
@@ -44,6 +46,7 @@ class Dynamics:
         self._supports = {
             name: supporting_joints(self._model, frames[index]) for name, index in self._frames.items()
         }
+        self._places = {name: self._place(frames[index]) for name, index in self._frames.items()}
         self._placements, self._parents, self._axes = self._joints()
         self._links, self._points = self._far_points()
 
@@ -73,6 +76,11 @@ class Dynamics:
             points += corners
         return np.array(joints, dtype=np.intp), np.array(points)
 
+    def _place(self, frame: pin.Frame) -> tuple[Array, Array, Array]:
+        """Views of rotation and translation of the joint that carries a frame; those of the frame there."""
+        joint, place = self._data.oMi[frame.parentJoint], frame.placement
+        return joint.rotation, joint.translation, np.concatenate([*place.rotation, place.translation])
+
     def set_gravity(self, gravity: Array) -> None:
         """Set gravity [m/s2] in the root link's axes."""
         self._model.gravity.linear = gravity
@@ -91,13 +99,14 @@ class Dynamics:
             return
         state = q, v
         model, data = self._model, self._data
-        self._q = q = self._map.position(q).copy()
-        self._v = v = self._map.velocity(v)
+        if not self._is_in_order:
+            q, v = self._map.state(q, v)
+        self._q, self._v = q, v
         if self._coriolis:
             pin.computeCoriolisMatrix(model, data, q, v)
         pin.computeAllTerms(model, data, q, v)
         if self._is_in_order:
-            self.gravity = data.g.copy()
+            self.gravity = self._g.copy()
         else:
             self._fold()
         self._state, self._constraint = state, None
@@ -105,16 +114,16 @@ class Dynamics:
     def _fold(self) -> None:
         """From Pinocchio's joints to the robot's."""
         fold, data = self._map, self._data
-        self.A = fold.matrix(data.M)
+        self.gravity = fold.equations(self._M, self._nle, self._g, self.A, self.bias)
         if self._coriolis:
             self.C = fold.matrix(data.C)
-        self.bias, self.gravity = fold.force(data.nle), fold.force(data.g)
 
     def constraint(self) -> tuple[Array, Array]:
         """J and Jdot v of the rolling wheels, with J v = 0; [otbot] section 5."""
         assert self._rolling is not None
         if self._constraint is None:
-            self._constraint = self._map.columns(self._rolling.jacobian()), self._rolling.bias(self._v)
+            J, bias = self._rolling.constraint(self._v)
+            self._constraint = self._map.columns(J), bias
         return self._constraint
 
     def point_speed(self, v: Array) -> float:
@@ -132,12 +141,15 @@ class Dynamics:
         J = pin.getFrameJacobian(self._model, self._data, self._frames[frame], ALIGNED)
         return self._map.columns(J if J.ndim == 2 else J[:, None])
 
-    def wrench_torque(self, frame: str, f: Array, frame_id: str) -> Array:
-        """J^T f [N m] of a wrench of `frame` in the axes and at the origin of frame_id, [krang] eq. 16."""
-        placement = pin.updateFramePlacement(self._model, self._data, self._frames[frame_id])
+    def add_wrench(self, torque: Array, frame: str, f: Array, frame_id: str) -> None:
+        """Add J^T f of a wrench of `frame` in the axes and at the origin of frame_id; [krang] eq. 16."""
         moving = self._supports[frame]
-        torque = wrench_torque(placement.rotation, placement.translation, f, self._J, moving)
-        return self._map.force(torque)
+        if self._is_in_order:
+            add_wrench(torque, *self._places[frame_id], f, self._J, moving)
+            return
+        of_model = np.zeros(self._model.nv)
+        add_wrench(of_model, *self._places[frame_id], f, self._J, moving)
+        torque += self._map.force(of_model)
 
     def pose(self, frame: str) -> tuple[Array, Array]:
         """Rotation to, and position in, the world [m]."""

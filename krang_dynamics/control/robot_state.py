@@ -8,7 +8,7 @@ import numpy as np
 
 from ..arrays import Array, Mask, any_true, short_way
 from ..errors import InputError
-from ..kernels import drift, is_near, is_within, repeats
+from ..kernels import consistent, is_near, is_within
 from ..robot.model import Robot
 from ..safety.joint_buffer import JointBuffer, JointSamples, MissingVelocity
 from ..safety.limits import Limits
@@ -34,6 +34,7 @@ HOLD = 0.05  # drivers may repeat a state for that long [s]
 STANDING = 0.05  # largest offset of a velocity at rest [rad/s, m/s]
 RESOLUTION = 0.01  # twice that of coarse encoders [rad, m]
 SMOOTHING = 0.1  # time constant of the measured age of the states [s]
+MOTION = np.array([HOLD, STANDING, RESOLUTION, DRIFT_TIME, NOISE])  # for kernels.consistent()
 PATIENCE = 0.5  # states that are too old for the gains for longer than this are a fault [s]
 EFFORT_SHARE = 0.1  # of limits.effort by which a measured effort may differ from the range 0 .. Q
 
@@ -70,6 +71,10 @@ class RobotState:
         self._odom = None if robot.config.odom is None else OdomSource(robot)
         self._driven = np.isin(robot.joint_names, drivers.joints).astype(float)
         self._hardware_compensates_gravity = hardware_compensates_gravity
+        q, v, none = self.buffer.q, self.buffer.v, np.zeros(robot.nv)
+        self._stop = StopState(
+            none, q, v, self.dynamics.A, self._driven, 0.0, none, none, robot.continuous, 0.0, self.dynamics
+        )
 
     @classmethod
     def of(cls, settings: 'Settings', robot: Robot, drivers: Drivers, coriolis: bool = False) -> 'RobotState':
@@ -99,7 +104,9 @@ class RobotState:
         buffer.begin_step()
         self._gravity_problem = None
         for sample in inputs.samples:
-            reason = buffer.take(self._drivers.joint_samples(sample), inputs.time, inputs.clock)
+            if not self._drivers.are_joints:
+                sample = self._drivers.joint_samples(sample)
+            reason = buffer.take(sample, inputs.time, inputs.clock)
             if reason is not None:
                 refused.append(reason)
         if inputs.imu or inputs.odom:
@@ -162,20 +169,16 @@ class RobotState:
         return np.zeros_like(gravity) if self._hardware_compensates_gravity else gravity
 
     def stop_state(self, limits: Limits) -> StopState:
-        """What a stop can use of the state that the dynamics were updated with, within these limits."""
-        return StopState(
-            self.gravity(),
-            self.buffer.q,
-            self.buffer.v,
-            self.dynamics.A,
-            self._driven,
-            self.buffer.state_rate.hertz,
-            limits.effort,
-            limits.stop_rate,
-            self.dynamics.robot.continuous,
-            self.buffer.times(),
-            self.dynamics,
-        )
+        """What a stop can use of the state that the dynamics were updated with, within these limits.
+
+        The next call overwrites it.
+        """
+        stop, buffer, dynamics = self._stop, self.buffer, self.dynamics
+        stop.gravity = self.gravity()
+        stop.q, stop.v, stop.times = buffer.q, buffer.v, buffer.times()
+        stop.A, stop.model = dynamics.A, dynamics
+        stop.effort, stop.rate, stop.hertz = limits.effort, limits.stop_rate, buffer.state_rate.hertz
+        return stop
 
 
 def rate_problem(buffer: JointBuffer, lowest: float, is_running: bool = False) -> str | None:
@@ -207,7 +210,8 @@ class JumpCheck:
 
     def forget_drift(self) -> None:
         """Sum errors from now on."""
-        self._drift = self._fastest = self._zero  # error [rad, m] and speed over DRIFT_TIME
+        self._drift = np.zeros_like(self._zero)  # sum of the errors over DRIFT_TIME [rad, m]
+        self._fastest = self._zero  # ... and the speed over it, unless the sum is small
 
     def check(self, buffer: JointBuffer, longest: float) -> str | None:
         """The first joint that moved farther since the last call, or over time, than its velocities allow.
@@ -219,13 +223,12 @@ class JumpCheck:
         if last is None:
             return None
         dt = times - last[1]
-        if repeats(state, last[0], self._repeated, dt, HOLD, STANDING, RESOLUTION):
-            return self._frozen(buffer)
         # If the errors of all joints together are small, no joint has jumped or drifted.
-        small = drift(state, last[0], self._drift, dt, DRIFT_TIME, NOISE)
-        if small is not None:
-            self._drift, self._fastest = small, self._zero
+        if consistent(state, last[0], self._repeated, self._drift, dt, MOTION):
+            self._fastest = self._zero
             return None
+        if frozen := self._frozen(buffer):
+            return frozen
         q, v, (last_q, last_v) = buffer.q, buffer.v, np.split(last[0], 2)
         dt = np.broadcast_to(dt, q.shape)
         known = (dt >= 0) & (dt <= longest)
@@ -239,9 +242,12 @@ class JumpCheck:
         self._fastest = np.maximum(kept * self._fastest, np.abs(v))
         return self._problem(buffer, known, dt, moved, expected, np.abs(v - last_v))
 
-    def _frozen(self, buffer: JointBuffer) -> str:
+    def _frozen(self, buffer: JointBuffer) -> str | None:
         """Positions that are repeated bit for bit have no noise: a small velocity contradicts them."""
-        i = int(np.argmax((self._repeated > HOLD) * np.abs(buffer.v) * self._repeated))
+        speed, repeated = np.abs(buffer.v), self._repeated
+        if not any_true((repeated > HOLD) & (speed > STANDING) & (speed * repeated > RESOLUTION)):
+            return None
+        i = int(np.argmax((repeated > HOLD) * speed * repeated))
         return (
             f'joint {self._robot.joint_names[i]!r} has repeated its position and a velocity of '
             f'{buffer.v[i]:.4g} rad/s for {self._repeated[i]:.3g} s: its sensor has frozen'

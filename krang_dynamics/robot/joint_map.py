@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..arrays import Array
+from ..kernels import folded, unfolded
 from .urdf import Urdf
 
 
@@ -17,10 +18,14 @@ class JointMap:
     def __init__(self, urdf: Urdf, names: Sequence[str], model_names: Sequence[str]) -> None:
         self.G = np.zeros((len(model_names), len(names)))
         self.offset = np.zeros(len(model_names))
+        self.leaders = np.zeros(len(model_names), dtype=np.intp)  # G has one number in each row ...
+        self.multipliers = np.zeros(len(model_names))  # ... which is this one
         for row, name in enumerate(model_names):
             leader, multiplier, offset = urdf.leader(name)
-            self.G[row, list(names).index(leader)] = multiplier
-            self.offset[row] = offset
+            column = list(names).index(leader)
+            self.G[row, column] = multiplier
+            self.leaders[row], self.multipliers[row], self.offset[row] = column, multiplier, offset
+        self._still = np.zeros(len(model_names))
         self.is_identity = np.array_equal(self.G, np.eye(len(names)))
 
     # dot() of small arrays takes half the time of @.
@@ -36,6 +41,15 @@ class JointMap:
 
     def matrix(self, A: Array) -> Array:
         return A if self.is_identity else self.G.T.dot(A).dot(self.G)
+
+    def state(self, q: Array, v: Array) -> tuple[Array, Array]:
+        """Position and velocity of Pinocchio's joints, from contiguous arrays."""
+        leaders, multipliers = self.leaders, self.multipliers
+        return unfolded(leaders, multipliers, q, self.offset), unfolded(leaders, multipliers, v, self._still)
+
+    def equations(self, M: Array, nle: Array, g: Array, A: Array, bias: Array) -> Array:
+        """A and C v + Q of the robot's joints, in place, and Q, a new array, from those of Pinocchio's."""
+        return folded(self.leaders, self.multipliers, M, nle, g, A, bias)
 
     def columns(self, J: Array) -> Array:
         return J if self.is_identity else J.dot(self.G)

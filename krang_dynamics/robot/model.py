@@ -150,7 +150,7 @@ class Robot:
         if self._rolling is None:
             return np.zeros(0)
         self._rolling.update(q)
-        return self._rolling.bias(v)
+        return self._rolling.constraint(v)[1]
 
     def saddle_matrix(self, q: Array) -> Array:
         """[A J^T; J 0], or A for a robot without wheels; [otbot] section 6."""

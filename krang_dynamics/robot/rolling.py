@@ -7,7 +7,7 @@ import pinocchio as pin
 
 from ..arrays import Array, Indices, consecutive
 from ..errors import ConfigError
-from ..kernels import contact_bias, contact_rows
+from ..kernels import contacts
 from .config import WheelConfig
 
 
@@ -22,11 +22,12 @@ class Rolling:
     def __init__(self, model: pin.Model, data: pin.Data, wheels: Sequence[WheelConfig]) -> None:
         self._model, self._data = model, data
         self._J = data.J.reshape(6, -1)  # a view, as those of the wheels
-        self._wheels = [_geometry(model, data, wheel) for wheel in wheels]
+        self._wheels = tuple(_geometry(model, data, wheel) for wheel in wheels)
+        self._zero = np.zeros(model.nv)
         rows = []
         for q in np.random.default_rng(0).uniform(-1, 1, (6, model.nq)):
             self.update(q)
-            rows.append(self._all_rows())
+            rows.append(self._contacts(self._zero)[0])
         kept = _independent(np.hstack(rows))
         self._rows: Indices | slice = consecutive(kept)
         # Forward rows are independent by their wheels' spin. A second sideways row or an upward row can
@@ -39,26 +40,23 @@ class Rolling:
 
     def jacobian(self) -> Array:
         """J(q), [otbot] section 5."""
-        J = self._all_rows()[self._rows]
-        return J[_independent(J)] if self._rows_vary else J
+        return self.constraint(self._zero)[0]
 
-    def bias(self, v: Array) -> Array:
-        """Jdot(q, v) v, so that J a + Jdot v = 0: the acceleration constraint of [otbot] section 5."""
-        blocks = np.empty((3, len(self._wheels)))
-        for i, (rotation, translation, wheel, moving) in enumerate(self._wheels):
-            blocks[:, i] = contact_bias(rotation, translation, wheel, self._J, moving, v)
-        bias = blocks.reshape(-1)[self._rows]
-        return bias[_independent(self._all_rows()[self._rows])] if self._rows_vary else bias
+    def constraint(self, v: Array) -> tuple[Array, Array]:
+        """J(q) and Jdot(q, v) v, so that J a + Jdot v = 0: the constraint of [otbot] section 5."""
+        J, bias = self._contacts(v)
+        J, bias = J[self._rows], bias[self._rows]
+        if self._rows_vary:
+            kept = _independent(J)
+            J, bias = J[kept], bias[kept]
+        return J, bias
 
-    def _all_rows(self) -> Array:
-        """Forward velocities of all contact points, then sideways, then upward."""
-        rows = np.empty((3, len(self._wheels), self._J.shape[1]))
-        for i, (rotation, translation, wheel, moving) in enumerate(self._wheels):
-            try:
-                rows[:, i] = contact_rows(rotation, translation, wheel, self._J, moving)
-            except ValueError as error:
-                raise ConfigError(f'rolling: {error}') from None
-        return rows.reshape(-1, self._J.shape[1])
+    def _contacts(self, v: Array) -> tuple[Array, Array]:
+        """Of all contact points: rows of the velocities, and accelerations; forwards, sideways, upward."""
+        try:
+            return contacts(self._wheels, self._J, v)
+        except ValueError as error:
+            raise ConfigError(f'rolling: {error}') from None
 
 
 def _geometry(model: pin.Model, data: pin.Data, wheel: WheelConfig) -> tuple[Array, Array, Array, Array]:

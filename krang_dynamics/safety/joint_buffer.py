@@ -38,9 +38,9 @@ class StateRate:
     """Mean rate of the states by their times, over the last WINDOW."""
 
     def __init__(self) -> None:
+        self.hertz = 0.0  # 0 until states span 0.1 s; infinite while simulated time waits for a command
         self._times: deque[float] = deque()
-        self._is_waiting = False  # whether time stands still until the controller sends a command
-        self._is_assumed = False  # whether the rate counts as sufficient until it is known
+        self._unknown = 0.0  # hertz until the rate is known; infinite where it is assumed to be sufficient
 
     def add(self, time: float) -> None:
         """A state of this time [s]."""
@@ -50,30 +50,22 @@ class StateRate:
         times.append(time)
         while time - times[0] > WINDOW:
             times.popleft()
-        self._is_waiting = False
+        span = time - times[0]
+        self.hertz = (len(times) - 1) / span if span > 0.1 else self._unknown
 
     def repeat(self) -> None:
         """The same state again, without progress of time, as from a simulator in lock step."""
-        self._is_waiting = True
+        self.hertz = inf
 
     def assume(self) -> None:
         """Count the rate as sufficient until it is known."""
-        self._is_assumed = True
+        self._unknown = inf
+        self.hertz = self.hertz or inf
 
     def reset(self) -> None:
         """Discard all states; nothing is assumed from now on."""
         self._times.clear()
-        self._is_waiting = self._is_assumed = False
-
-    @property
-    def hertz(self) -> float:
-        """0 until states span 0.1 s; infinite while simulated time waits for a command."""
-        if self._is_waiting:
-            return inf
-        span = self._times[-1] - self._times[0] if self._times else 0.0
-        if span > 0.1:
-            return (len(self._times) - 1) / span
-        return inf if self._is_assumed else 0.0
+        self.hertz = self._unknown = 0.0
 
     @property
     def is_settled(self) -> bool:
@@ -120,6 +112,8 @@ class JointBuffer:
         self._maps: dict[tuple[str, ...], tuple[Rows, Indices]] = {}
         self._names: Sequence[str] = ()  # of the last message, and the places of its joints
         self._found: tuple[Rows, Indices] | str = self._map(())
+        self._is_complete = False  # whether these are all joints, in a tuple, which cannot change
+        self._rows: Rows = None  # their places, if so
         self._whole: JointSamples | None = None  # the last message, if it had all joints
         self._any_stamp = np.zeros(n, dtype=bool)  # joints whose next stamp may have any value
 
@@ -164,10 +158,18 @@ class JointBuffer:
 
     def take(self, sample: JointSamples, now: float, clock: float) -> str | None:
         """Merge one message; returns the reason if some or all of it is refused."""
+        is_usual = self._is_complete and sample.names is self._names and sample.arrival <= now
+        if is_usual and self._take_whole(sample, clock, self._rows):
+            return None
+        return self._take_any(sample, now, clock)
+
+    def _take_any(self, sample: JointSamples, now: float, clock: float) -> str | None:
+        """The same for any message."""
         if not sample.arrival <= now:  # arrivals are never in the future
             sample = replace(sample, arrival=now)
         if sample.names is not self._names or not isinstance(sample.names, tuple):
             self._names, self._found = sample.names, self._map(sample.names)
+            self._is_complete = False
         found = self._found
         if isinstance(found, str):
             return f'joint_states: {found}'
@@ -175,8 +177,10 @@ class JointBuffer:
         if reason is not None:
             return f'joint_states: {reason}'
         rows, joints = found
-        if len(joints) == len(self.q) and self._take_whole(sample, rows):
-            return None
+        if len(joints) == len(self.q):
+            self._rows, self._is_complete = rows, isinstance(sample.names, tuple)
+            if self._take_whole(sample, clock, rows):
+                return None
         self._note_times()
         self._begin_again(joints, clock)
         return self._take_parts(sample, rows, joints)
@@ -206,13 +210,17 @@ class JointBuffer:
         self.extra |= {name for name in key if name not in self._index}
         return self._maps[key]
 
-    def _take_whole(self, sample: JointSamples, rows: Rows) -> bool:
-        """The fast path: all joints, all newer, all finite. False: use _take_parts."""
-        time = sample.stamp if sample.stamp > 0 else sample.arrival
-        last = self._whole
-        if last is None or not time > self.newest or len(sample.velocity) == 0:
+    def _take_whole(self, sample: JointSamples, clock: float, rows: Rows) -> bool:
+        """The fast path: valid, all joints, all newer, all finite. False: use _take_any."""
+        stamp, last, count = sample.stamp, self._whole, len(sample.names)
+        time = stamp if stamp > 0 else sample.arrival
+        if last is None or not time > self.newest or len(sample.velocity) != count:
             return False
-        if (last.stamp > 0) is not (sample.stamp > 0):  # times of two clocks
+        if (last.stamp > 0) is not (stamp > 0):  # times of two clocks
+            return False
+        if not (0 <= stamp <= clock + self.ahead and stamp < inf) or len(sample.position) != count:
+            return False
+        if len(sample.effort) not in (0, count):
             return False
         state = joint_state(sample.position, sample.velocity, rows)
         if state is None:

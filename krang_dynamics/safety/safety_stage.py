@@ -28,6 +28,7 @@ class SafetyStage:
     ) -> None:
         self.limits = limits
         self.ramp_time = ramp_time  # [s]
+        self._stopping: StopPolicy | None = None
         self.mode = Mode.DISABLED
         self.fault: Fault | None = None
         self.limited = False  # whether a limit changed the last command
@@ -36,7 +37,6 @@ class SafetyStage:
         self._limiter = OutputLimiter(limits, commanded)
         self._first = np.zeros(robot.nv)  # torque at the beginning of the ramp
         self._since = 0.0  # when the ramp began [s]
-        self._stopping: StopPolicy | None = None
         self._last_time: float | None = None
         self._gravity = np.zeros(robot.nv)  # of the last valid state [N m]
 
@@ -112,7 +112,9 @@ class SafetyStage:
     @mode.setter
     def mode(self, mode: Mode) -> None:
         self._mode = mode
-        self.is_driving = mode in DRIVING  # whether the terms reach the motors; asked often in a step
+        # Asked often in a step: whether the terms reach the motors, and whether torque is in flight.
+        self.is_driving = mode in DRIVING
+        self.is_sending = self.is_driving or self._stopping is not None
 
     @property
     def idle_reason(self) -> str:
@@ -120,10 +122,6 @@ class SafetyStage:
         if self.fault is not None:
             return f'a fault is latched ({self.fault}); clear it and enable the controller first'
         return f'the controller is {self.mode.value}; enable it first'
-
-    @property
-    def is_sending(self) -> bool:
-        return self.is_driving or self._stopping is not None
 
     # -- every step -----------------------------------------------------------------------------------
 
@@ -194,4 +192,7 @@ class SafetyStage:
         """The smallest of steady time, stamp time and a cap since the last step, never negative."""
         steady = 0.0 if self._last_time is None else now - self._last_time
         self._last_time = now
-        return max(0.0, min(steady, LONGEST_STEP, np.inf if stamped is None else stamped))
+        elapsed = steady if steady < LONGEST_STEP else LONGEST_STEP
+        if stamped is not None and stamped < elapsed:
+            elapsed = stamped
+        return elapsed if elapsed > 0.0 else 0.0

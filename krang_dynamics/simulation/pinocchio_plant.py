@@ -74,7 +74,8 @@ class PinocchioPlant(Plant):
         A, force = joints.matrix(data.M), force - joints.force(data.nle)
         if self._rolling is None:
             return solved(A, force)
-        return constrained(A, joints.columns(self._rolling.jacobian()), force, -self._rolling.bias(v))
+        J, bias = self._rolling.constraint(v)
+        return constrained(A, joints.columns(J), force, -bias)
 
     def _rolling_part(self, v: Array) -> Array:
         """The velocity nearest to v in the metric A that satisfies J v = 0, which prevents drift."""

@@ -28,6 +28,8 @@ class Motion(Protocol):
 
     def sample(self, t: float) -> Array: ...
 
+    def write(self, t: float, out: Array) -> None: ...
+
 
 @dataclass(eq=False)
 class _Track:
@@ -83,7 +85,8 @@ class Reference:
         self._values = np.zeros((4, robot.nv))
         rows = self._values.view()
         rows.flags.writeable = False
-        self._rows = (rows[0], rows[1], rows[2], rows[3])
+        # Position, velocity, acceleration and effort of the last sample, overwritten by the next.
+        self.point = (rows[0], rows[1], rows[2], rows[3])
         self.hold(robot.home)
 
     def hold(self, q: Array) -> None:
@@ -186,7 +189,7 @@ class Reference:
     def sample(self, now: float) -> tuple[Array, Array, Array, Array]:
         """Position, velocity, acceleration, effort over robot.joint_names; the next call overwrites them."""
         self._evaluate(now, self._values)
-        return self._rows
+        return self.point
 
     @property
     def end_time(self) -> float:
@@ -284,11 +287,10 @@ class Reference:
 
     def _evaluate(self, now: float, out: Array) -> None:
         for track in self._tracks:
-            values = track.motion.sample(now - track.start)
-            if track.is_in_order and values.shape == out.shape:
-                out[:] = values
+            if track.is_in_order and track.motion.rest.shape == out.shape:
+                track.motion.write(now - track.start, out)
             else:
-                out[:, track.columns] = values[:, track.rows]
+                out[:, track.columns] = track.motion.sample(now - track.start)[:, track.rows]
 
     def _follow(self, track: _Track, now: float) -> None:
         for other in self._tracks:

@@ -6,7 +6,7 @@ from math import comb
 import numpy as np
 
 from ...arrays import Array, Mask
-from ...kernels import quintic as evaluated
+from ...kernels import quintic as evaluate
 
 SIZE = 6  # control points of a quintic
 TOLERANCE = 1e-9  # of limits, relative to limits beyond 1
@@ -37,12 +37,19 @@ class Spline:
 
     def sample(self, t: float) -> Array:
         """The values (4, n) at t [s]; before the first knot, those of the first knot."""
+        out = np.empty(self.rest.shape)
+        self.write(t, out)
+        return out
+
+    def write(self, t: float, out: Array) -> None:
+        """The same, written to an array."""
         piece = max(bisect_right(self._knots, t) - 1, 0)
         if piece >= len(self._pieces):
-            return self.rest
+            out[:] = self.rest
+            return
         begin = self._knots[piece]
         s = max((t - begin) / (self._knots[piece + 1] - begin), 0.0)
-        return evaluated(self._pieces[piece], s).reshape(self.rest.shape)
+        evaluate(self._pieces[piece], s, out)
 
 
 class JoinedSpline:
@@ -54,6 +61,10 @@ class JoinedSpline:
     def sample(self, t: float) -> Array:
         """The values (4, n) at t [s]."""
         return self._head.sample(t) if t < self._body.begin else self._body.sample(t)
+
+    def write(self, t: float, out: Array) -> None:
+        """The same, written to an array."""
+        (self._head if t < self._body.begin else self._body).write(t, out)
 
 
 def quintic(duration: Array, start: Array, end: Array) -> Array:

@@ -92,6 +92,10 @@ class StreamedMotion:
         self.rest[3] = effort
         _alive.add(self)
 
+    def write(self, t: float, out: Array) -> None:
+        """The values (4, n) at t [s], written to an array."""
+        out[:] = self.sample(t)
+
     def sample(self, t: float) -> Array:
         """Position, velocity, acceleration and effort (4, n) at t [s]."""
         if not t < self.end:

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...arrays import Array, Mask
 from ...errors import InputError
-from ...kernels import feedback, solved
+from ...kernels import complete, feedback, forces
 from ...robot.model import Robot
 from ..drivers import drivers_of
 from ..parameters import Parameter
@@ -51,14 +51,12 @@ class ComputedTorque(Term):
         self._with_gravity = with_gravity
         names = robot.joint_names
         self.followed = np.isin(names, names if commanded is None else commanded)
+        self._chosen = self.followed.astype(float)  # 1 for joints whose acceleration can be chosen
         passive = [not robot.config.joints[name].driven for name in names]
-        rows = np.flatnonzero(passive & ~self.followed)
-        self.needs_friction = bool(rows.size)
-        self._passive = rows
-        self._block = np.ix_(rows, rows)
-        self._single = int(rows[0]) if rows.size == 1 else None  # the only passive joint
-        self._is_complete = bool(self.followed.all())
-        self._robot = robot
+        self._passive = np.flatnonzero(passive & ~self.followed)
+        self.needs_friction = bool(self._passive.size)
+        self._zero = np.zeros(robot.nv)
+        self._continuous = robot.continuous
 
     @property
     def gains(self) -> tuple[Array, Array]:
@@ -80,32 +78,25 @@ class ComputedTorque(Term):
 
     def torque(self, state: TermInputs) -> Array:
         dynamics, reference = state.dynamics, state.reference
-        # a_d + Kd (v_d - v) + Kp (q_d - q), continuous joints by the short way
-        q_d, v_d, a_d = reference.q, reference.v, reference.a
-        a = feedback(q_d, v_d, a_d, state.q, state.v, self.kp, self.kd, self._robot.continuous)
-        if not self._is_complete:
-            a = self._possible(a, state)
-        torque = dynamics.A.dot(a)
-        torque += dynamics.bias
-        torque += reference.effort
-        if not self._with_gravity:
-            torque -= dynamics.gravity
-        return torque if self._is_complete else self.followed * torque
-
-    def _possible(self, a: Array, state: TermInputs) -> Array:
-        """The accelerations [rad/s2] of all joints, of which only the commanded ones can be chosen.
-
-        Driven joints that are not commanded are assumed not to accelerate. Passive joints accelerate as their
-        rows of the equations of motion require, without torque: partial feedback linearisation.
-        """
-        a = self.followed * a
+        # a_d + Kd (v_d - v) + Kp (q_d - q), continuous joints by the short way. Driven joints that are not
+        # commanded are assumed not to accelerate.
+        a = feedback(
+            reference.q,
+            reference.v,
+            reference.a,
+            state.q,
+            state.v,
+            self.kp,
+            self.kd,
+            self._continuous,
+            self._chosen,
+        )
+        # Passive joints accelerate as their rows of the equations of motion require, without torque:
+        # partial feedback linearisation.
         if self.needs_friction:
-            A, bias, i, rows = state.dynamics.A, state.dynamics.bias, self._single, self._passive
-            if i is not None:
-                a[i] = -(A[i].dot(a) + bias[i] + state.friction[i]) / A[i, i]
-            else:
-                a[rows] = -solved(A[self._block], A[rows].dot(a) + (bias + state.friction)[rows])
-        return a
+            complete(a, self._passive, self._passive, dynamics.A, dynamics.bias, state.friction)
+        gravity = self._zero if self._with_gravity else dynamics.gravity
+        return forces(dynamics.A, a, dynamics.bias, reference.effort, gravity, self._chosen)
 
 
 def gains(robot: Robot, settings: 'Settings') -> tuple[Array, Array]:

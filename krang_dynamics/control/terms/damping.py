@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from ...arrays import Array
+from ...kernels import scaled
 from ...robot.model import Robot
 from ..parameters import Parameter
 from .term import Term, TermInputs, register_term
@@ -24,13 +25,14 @@ class Damping(Term):
 
     def __init__(self, damping: Array) -> None:
         self.damping = damping
+        self._minus_D = -damping
 
     @classmethod
     def from_settings(cls, robot: Robot, settings: 'Settings') -> 'Damping':
         return cls(settings.per_joint('damping', robot))
 
     def adopt(self, other: 'Damping') -> None:
-        self.damping = other.damping
+        self.damping, self._minus_D = other.damping, other._minus_D
 
     def torque(self, state: TermInputs) -> Array:
-        return -self.damping * state.v
+        return scaled(self._minus_D, state.v)

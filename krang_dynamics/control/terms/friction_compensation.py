@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...arrays import Array
+from ...kernels import scaled
 from ...robot.model import Robot
 from ..parameters import Parameter
 from .term import Term, TermInputs, register_term
@@ -38,6 +39,7 @@ class FrictionCompensation(Term):
         self.scale = scale
         self._friction = robot.friction
         self._is_smooth = robot.friction.sign == 'smooth' or not robot.friction.coulomb.any()
+        self._is_plain = self._is_smooth and not robot.friction.has_offset
 
     @classmethod
     def from_settings(cls, robot: Robot, settings: 'Settings') -> 'FrictionCompensation':
@@ -47,10 +49,10 @@ class FrictionCompensation(Term):
         self.scale = other.scale
 
     def torque(self, state: TermInputs) -> Array:
+        if self._is_plain:
+            return scaled(self.scale, state.friction)
         friction, offset = self._friction, self._friction.offset
         if self._is_smooth:
-            if not friction.has_offset:
-                return self.scale * state.friction
             return self.scale * (state.friction - offset) + offset
         sign = np.tanh(state.v / SMOOTHING_SPEED)
         return self.scale * (friction.viscous * state.v + friction.coulomb * sign) + offset

@@ -5,12 +5,11 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from ...arrays import Array, consecutive
-from ...kernels import is_near, observed, solved
+from ...arrays import Array, Indices, consecutive
+from ...kernels import is_near, observed, unconstrained
 from ...robot.model import Robot
 from ...safety.modes import Fault
 from ..drivers import drivers_of
-from ..dynamics import Dynamics
 from ..parameters import Parameter
 from .term import Term, TermInputs, register_term
 
@@ -58,20 +57,30 @@ class Observer(Term):
         commanded: Sequence[str] | None = None,
     ) -> None:
         self.gain = gain  # [rad/s]
-        # Contact and collision over joint_names [N m].
-        self.thresholds = np.full(robot.nv, contact, float), np.full(robot.nv, collision, float)
         self.reaction = reaction
         self._robot = robot
         # The observer does not know the torque of joints that others command.
         counted = np.isin(robot.joint_names, robot.joint_names if commanded is None else commanded)
-        self._counts_all = bool(counted.all())
-        self._uncounted = consecutive(np.flatnonzero(~counted))
+        self._uncounted: Indices | slice = consecutive(np.flatnonzero(~counted))
+        self.thresholds = np.full(robot.nv, contact, float), np.full(robot.nv, collision, float)
+        self._is_rolling = bool(robot.config.rolling)
         self.external = np.zeros(robot.nv)
         self._zero = np.zeros(robot.nv)
         self._zero.flags.writeable = False  # returned at every step
         self._last = np.zeros((robot.nv + 2, robot.nv))  # A, v and C v + Q + Gamma_f at the last step
         self._has_last = False
-        self._torque = np.zeros(robot.nv)  # external torque that counts [N m]
+        self._torque = np.zeros(robot.nv)  # external torque without that of rolling constraints [N m]
+
+    @property
+    def thresholds(self) -> tuple[Array, Array]:
+        """Contact and collision over joint_names [N m]."""
+        return self._thresholds
+
+    @thresholds.setter
+    def thresholds(self, thresholds: tuple[Array, Array]) -> None:
+        self._thresholds = thresholds
+        self._quiet = np.minimum(*thresholds)  # below it there is certainly no event
+        self._quiet[self._uncounted] = np.inf
 
     @classmethod
     def from_settings(cls, robot: Robot, settings: 'Settings') -> 'Observer':
@@ -95,21 +104,31 @@ class Observer(Term):
         self._has_last = False  # the next state only begins a step with them
 
     def torque(self, state: TermInputs) -> Array:
-        A, v, h, last = state.dynamics.A, state.v, state.dynamics.bias + state.friction, self._last
-        if self._has_last and state.dt <= GAP:
-            # Means for what changes within a step; the command and r are constant in it.
-            external = observed(self.external, last, A, v, h, state.applied, state.dt, self.gain)
-            self.external = external
-        last[:-2], last[-2], last[-1] = A, v, h
+        # Means for what changes within a step; the command and r are constant in it.
+        dt = state.dt if self._has_last and state.dt <= GAP else -1.0  # the first state only begins a step
+        dynamics = state.dynamics
+        self._torque = self.external = external = observed(
+            self.external,
+            self._last,
+            dynamics.A,
+            state.v,
+            dynamics.bias,
+            state.friction,
+            state.applied,
+            dt,
+            self.gain,
+        )
         self._has_last = True
-        self._torque = self._counted_torque(state.dynamics)
-        self.contact = self._event(self._torque)
+        if self._is_rolling:
+            self._torque = external = unconstrained(external, dynamics.constraint()[0])
+        if self.contact != 'none' or not is_near(external, self._zero, self._quiet):
+            self.contact = self._event(self._counted())
         return self._zero
 
     def fault(self) -> Fault | None:
         if self.reaction != 'stop' or self.contact != 'collision':
             return None
-        torque, limit = np.abs(self._torque), self.thresholds[1]
+        torque, limit = np.abs(self._counted()), self.thresholds[1]
         i = int(np.argmax(~(torque <= RELEASE * limit)))
         name = self._robot.joint_names[i]
         return Fault(
@@ -119,18 +138,13 @@ class Observer(Term):
 
     def largest(self) -> float:
         """The largest external torque of any joint that counts [N m]."""
-        return float(np.abs(self._torque).max())
+        return float(np.abs(self._counted()).max())
 
-    def _counted_torque(self, dynamics: Dynamics) -> Array:
+    def _counted(self) -> Array:
         """External torque [N m] without that of rolling constraints; 0 where not commanded."""
-        external = self.external
-        if self._robot.config.rolling:
-            J, _ = dynamics.constraint()
-            external = external - solved(J.dot(J.T), J.dot(external)).dot(J)
-        if not self._counts_all:
-            external = external.copy()
-            external[self._uncounted] = 0.0
-        return external
+        torque = self._torque.copy()
+        torque[self._uncounted] = 0.0
+        return torque
 
     def _event(self, torque: Array) -> Literal['none', 'contact', 'collision']:
         """What the torque means; an event ends at RELEASE times the threshold at which it begins."""

@@ -4,9 +4,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...arrays import Array, consecutive
+from ...arrays import Array
 from ...errors import InputError
-from ...kernels import feedback, solved
+from ...kernels import complete, feedback, forces, release
 from ...robot.model import Robot
 from .term import Term, TermInputs, register_term
 
@@ -33,8 +33,11 @@ class RollingBase(Term):
         self._continuous = np.zeros(robot.nv, dtype=bool)  # the heading counts its turns
         driven = np.array([robot.config.joints[name].driven for name in robot.joint_names])
         self.followed = ~driven
-        self._task, self._motors = consecutive(np.flatnonzero(~driven)), consecutive(np.flatnonzero(driven))
+        self._task, self._motors = np.flatnonzero(~driven), np.flatnonzero(driven)
+        self._chosen = self.followed.astype(float)  # 1 for joints whose acceleration can be chosen
+        self._all, self._zero = np.ones(robot.nv), np.zeros(robot.nv)
         rows = len(robot.constraint_jacobian(robot.home))
+        self._constraints, self._no_friction = np.arange(rows), np.zeros(rows)
         if not rows or rows != driven.sum() or rows != (~driven).sum():
             raise InputError(
                 f'{robot.name} is not a rolling base: '
@@ -46,16 +49,21 @@ class RollingBase(Term):
         return cls(robot)
 
     def torque(self, state: TermInputs) -> Array:
-        task, motors, reference, dynamics = self._task, self._motors, state.reference, state.dynamics
-        q_d, v_d, a_d = reference.q, reference.v, reference.a
-        a = feedback(q_d, v_d, a_d, state.q, state.v, self._kp, self._kd, self._continuous)
-        a[motors] = 0.0
+        reference, dynamics = state.reference, state.dynamics
+        a = feedback(
+            reference.q,
+            reference.v,
+            reference.a,
+            state.q,
+            state.v,
+            self._kp,
+            self._kd,
+            self._continuous,
+            self._chosen,
+        )
         J, bias = dynamics.constraint()
-        a[motors] = -solved(J[:, motors], J.dot(a) + bias)
+        complete(a, self._motors, self._constraints, J, bias, self._no_friction)
+        force = forces(dynamics.A, a, dynamics.bias, state.friction, self._zero, self._all)
         # The rows of the passive joints give the forces of the wheels, as in Robot.motor_torque().
-        force = dynamics.A.dot(a)
-        force += dynamics.bias
-        force += state.friction
-        force -= solved(J[:, task].T, force[task]).dot(J)
-        force[task] = 0.0
+        release(force, J, self._task)
         return force

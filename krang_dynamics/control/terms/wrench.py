@@ -138,7 +138,7 @@ class Wrench(Term):
             share = 1.0 if late <= 0 else max(0.0, 1.0 - late / FADE)
             if share > 0:
                 f = f if share == 1.0 else share * f
-                torque += state.dynamics.wrench_torque(frame, f, frame_id)
+                state.dynamics.add_wrench(torque, frame, f, frame_id)
         return torque
 
 
