@@ -71,6 +71,7 @@ class RobotState:
         self._odom = None if robot.config.odom is None else OdomSource(robot)
         self._driven = np.isin(robot.joint_names, drivers.joints).astype(float)
         self._hardware_compensates_gravity = hardware_compensates_gravity
+        self._age = 0.0  # of the newest state when a step used it first, 0 without a stamp [s]
         q, v, none = self.buffer.q, self.buffer.v, np.zeros(robot.nv)
         self._stop = StopState(
             none, q, v, self.dynamics.A, self._driven, 0.0, none, none, robot.continuous, 0.0, self.dynamics
@@ -111,7 +112,10 @@ class RobotState:
                 refused.append(reason)
         if inputs.imu or inputs.odom:
             self._take_sensors(inputs, refused)
-        return buffer.increase
+        increase = buffer.increase
+        if increase is not None:
+            self._age = inputs.clock - buffer.newest if buffer.is_stamped else 0.0
+        return increase
 
     def _take_sensors(self, inputs: Measured, refused: list[str]) -> None:
         """Joints, or the direction of gravity, from an IMU and from odometry."""
@@ -178,6 +182,7 @@ class RobotState:
         stop.q, stop.v, stop.times = buffer.q, buffer.v, buffer.times()
         stop.A, stop.model = dynamics.A, dynamics
         stop.effort, stop.rate, stop.hertz = limits.effort, limits.stop_rate, buffer.state_rate.hertz
+        stop.age = min(max(self._age, 0.0), buffer.ahead)  # a clock may have been set
         return stop
 
 
@@ -204,7 +209,8 @@ class JumpCheck:
 
     def reset(self) -> None:
         """Compare the next state with nothing."""
-        self._last: tuple[Array, Array | float] | None = None  # q and v, and the time of each joint
+        # q and v, and the time and the arrival of each joint.
+        self._last: tuple[Array, Array | float, Array | float] | None = None
         self._repeated = np.zeros_like(self._zero)  # for how long each joint has repeated its state [s]
         self.forget_drift()
 
@@ -216,10 +222,11 @@ class JumpCheck:
     def check(self, buffer: JointBuffer, longest: float) -> str | None:
         """The first joint that moved farther since the last call, or over time, than its velocities allow.
 
-        Where more than `longest` [s] has passed, or time has gone back, nothing is compared.
+        Where more than `longest` [s] has passed, or time has gone back, nothing is compared. Where only the
+        stamps say so, the clock was set forward: then the arrivals count.
         """
-        last, state, times = self._last, buffer.state, buffer.times()
-        self._last = state, times
+        last, state, times, arrivals = self._last, buffer.state, buffer.times(), buffer.arrivals()
+        self._last = state, times, arrivals
         if last is None:
             return None
         dt = times - last[1]
@@ -230,7 +237,9 @@ class JumpCheck:
         if frozen := self._frozen(buffer):
             return frozen
         q, v, (last_q, last_v) = buffer.q, buffer.v, np.split(last[0], 2)
-        dt = np.broadcast_to(dt, q.shape)
+        dt, by_arrival = np.broadcast_to(dt, q.shape), np.broadcast_to(arrivals - last[2], q.shape)
+        is_set = (dt > longest) & (by_arrival <= longest)
+        dt = np.where(is_set, by_arrival, dt)
         known = (dt >= 0) & (dt <= longest)
         dt = np.where(known, dt, 0.0)
         moved = short_way(q - last_q, self._robot.continuous)
@@ -240,7 +249,8 @@ class JumpCheck:
         # Over a longer gap the mean of two velocities says little; its error counts as a jump only.
         self._drift = np.where(known & (kept > 0), kept * self._drift + error, 0.0)
         self._fastest = np.maximum(kept * self._fastest, np.abs(v))
-        return self._problem(buffer, known, dt, moved, expected, np.abs(v - last_v))
+        jitter = np.where(is_set, JITTER, 0.0 if buffer.is_stamped else JITTER)
+        return self._problem(buffer, known, dt, moved, expected, np.abs(v - last_v), jitter)
 
     def _frozen(self, buffer: JointBuffer) -> str | None:
         """Positions that are repeated bit for bit have no noise: a small velocity contradicts them."""
@@ -254,11 +264,18 @@ class JumpCheck:
         )
 
     def _problem(
-        self, buffer: JointBuffer, known: Mask, dt: Array, moved: Array, expected: Array, change: Array
+        self,
+        buffer: JointBuffer,
+        known: Mask,
+        dt: Array,
+        moved: Array,
+        expected: Array,
+        change: Array,
+        jitter: Array,
     ) -> str | None:
-        """Errors against tolerances; `change` is that of the velocities [rad/s]."""
+        """Errors against tolerances; `change` is that of the velocities [rad/s], `jitter` that of dt [s]."""
         fastest = np.abs(buffer.v) + change
-        jitter = 0.0 if buffer.is_stamped else JITTER * fastest
+        jitter = jitter * fastest
         jump = self._noise + dt * (change + 0.5 * fastest + SPEED_NOISE) + jitter
         jumped = known & ~(np.abs(moved - expected) <= jump)
         drift = 2 * self._noise + 0.5 * DRIFT_TIME * self._fastest + jitter  # velocities may be filtered

@@ -128,6 +128,10 @@ class JointBuffer:
         """Time of each joint's newest sample [s], its stamp or its arrival; one number if all are equal."""
         return self.newest if self._whole is not None else self._times[2].copy()
 
+    def arrivals(self) -> Array | float:
+        """Steady time [s] at which each joint's newest sample arrived; one number if all are equal."""
+        return self._whole.arrival if self._whole is not None else self._times[1].copy()
+
     @property
     def is_stamped(self) -> bool:
         """Whether every joint's newest sample has a stamp."""

@@ -310,6 +310,20 @@ def test_p18_a_long_gap_is_judged_by_its_own_length():
     assert loop.fault is None
 
 
+def test_p18_a_jump_is_noticed_when_the_clock_is_set_forward_with_it():
+    loop = Harness().start()
+    loop.q = loop.q + np.array([0.0, 0.3])
+    loop.step([loop.sample(stamp=loop.clock + 2.0, arrival=loop.time + PERIOD)], clock=loop.clock + 2.0)
+    assert loop.fault == 'state'
+    assert "'joint_2' jumped" in loop.outputs.fault.reason
+
+
+def test_p18_a_clock_that_is_set_forward_is_no_jump():
+    loop = Harness().start()
+    loop.step([loop.sample(stamp=loop.clock + 2.0, arrival=loop.time + PERIOD)], clock=loop.clock + 2.0)
+    assert loop.fault is None
+
+
 def test_p18_without_velocities_jumps_are_not_detected():
     loop = Harness(missing_velocity='zero').start()
     loop.q = loop.q + np.array([0.0, 0.1])
