@@ -731,19 +731,18 @@ end:
     return result;
 }
 
-/* decay_in_time(momentum, driven, effort, rate, decay, tiny) */
+/* decay_in_time(momentum, driven, effort, rate, decay, delay) */
 static PyObject *decay_in_time(PyObject *self, PyObject *const *args, Py_ssize_t count)
 {
     double *x[4];
     npy_intp n = count ? size_of(args[0]) : 0;
     if (!has_count(count, 6) || !vectors(args, 4, n, x)) return NULL;
-    double decay = PyFloat_AsDouble(args[4]), tiny = PyFloat_AsDouble(args[5]), slowest = decay;
+    double decay = PyFloat_AsDouble(args[4]), delay = PyFloat_AsDouble(args[5]), slowest = decay;
     if (PyErr_Occurred()) return NULL;
     for (npy_intp i = 0; i < n; i++) {
         double momentum = fabs(x[0][i]), most = x[2][i] / decay;
         if (momentum > most || isnan(most)) momentum = most;
-        if (momentum < tiny) momentum = tiny;
-        double in_time = sqrt(x[3][i] / momentum);
+        double in_time = 2 / (delay + sqrt(delay * delay + 4 * momentum / x[3][i]));
         if (x[1][i] > 0 && (in_time < slowest || isnan(in_time))) slowest = in_time;
     }
     return PyFloat_FromDouble(slowest);

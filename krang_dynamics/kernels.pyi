@@ -127,12 +127,13 @@ def within_effort(torque: Array, effort: Array, A: Array, driven: Array, roundin
     """
 
 def decay_in_time(
-    momentum: Array, driven: Array, effort: Array, rate: Array, decay: float, tiny: float
+    momentum: Array, driven: Array, effort: Array, rate: Array, decay: float, delay: float
 ) -> float:
-    """Largest decay rate [1/s], up to `decay`, whose damping torque changes no faster than `rate` [N m/s].
+    """Largest decay rate d [1/s], up to `decay`, with d delay + d^2 momentum / rate <= 1 for every joint.
 
-    The momentum [N m s] counts up to effort / decay: more is beyond the effort limits; and from `tiny` on.
-    Only joints with `driven` 1 count.
+    The damping torque d momentum needs the time d momentum / rate to change by as much, rate [N m/s]. The
+    momentum [N m s] counts up to effort / decay: more is beyond the effort limits. Only joints with `driven`
+    1 count.
     """
 
 def follow(

@@ -548,10 +548,11 @@ def test_within_effort_of_special_numbers():
 def test_decay_in_time():
     for (momentum, driven, effort, rate), _ in drawn(4):
         driven, effort, rate = (driven > 0).astype(float), np.abs(effort), np.abs(rate)
-        counted = np.maximum(np.minimum(np.abs(momentum), effort / 40.0), 1e-9)
-        expected = np.sqrt(rate / counted)[driven > 0].min(initial=40.0)
-        assert kernels.decay_in_time(momentum, driven, effort, rate, 40.0, 1e-9) == pytest.approx(
-            expected, nan_ok=True
+        slowness, delay = np.minimum(np.abs(momentum), effort / 40.0) / rate, 0.02
+        # The positive root of slowness d^2 + delay d = 1.
+        expected = 2 / (delay + np.sqrt(delay**2 + 4 * slowness))
+        assert kernels.decay_in_time(momentum, driven, effort, rate, 40.0, delay) == pytest.approx(
+            expected[driven > 0].min(initial=40.0), nan_ok=True
         )
 
 
@@ -742,7 +743,7 @@ CALLS = {
     'end_stop_torque': (VECTOR, VECTOR, VECTOR, VECTOR, VECTOR, VECTOR),
     'moved': (VECTOR, VECTOR, 0.1),
     'within_effort': (VECTOR, VECTOR, np.eye(3), VECTOR, 1e-9),
-    'decay_in_time': (VECTOR, VECTOR, VECTOR, VECTOR, 40.0, 1e-9),
+    'decay_in_time': (VECTOR, VECTOR, VECTOR, VECTOR, 40.0, 0.02),
     'follow': (np.zeros((4, 3)), VECTOR, VECTOR, 0.1, 0.1, np.zeros(3, bool), 9.0, 0.01, 0.01, 0.1, 0.1),
     'between': (VECTOR, VECTOR, VECTOR),
     'in_proportion': (VECTOR, VECTOR, VECTOR, VECTOR, 0.1),

@@ -15,8 +15,8 @@ from .limits import HIGHEST_SPEED
 RATE = 40.0  # largest rate at which motion decays [1/s]
 SLOWEST = 3.0  # smallest rate while the robot is lowered [1/s]
 PERIOD = 0.02  # time between two states until it is measured: that of the lowest default rate [s]
-MEMORY = 2.0  # time over which a gap between two steps is forgotten [s]
-DELAY = 0.01  # delay of states and commands with which a stop is stable [s]
+MEMORY = 2.0  # time over which a gap between two steps, or an old state, is forgotten [s]
+DELAY = 0.01  # delay with which a stop is stable, besides the measured age of the states [s]
 MARGIN = 0.5  # product of decay rate and delay; oscillation begins at pi / 2
 SINK = 0.22  # speed at which the fastest point sinks while gravity support is lowered [m/s]
 STANDING = 0.05  # below this speed the robot may be carried by end stops, friction or a support, ...
@@ -37,7 +37,6 @@ RESTING = 1.0  # ... and to find rest, in spite of the noise of encoders [s]
 CARRIED = 3.0  # a joint is carried if it sinks this many times slower than damping alone would allow
 RESOLUTION = 1e-3  # smallest speed that is distinguished from 0 [rad/s]
 UNSTABLE = -0.05  # stiffness per inertia below which gravity drives a joint away [1/s2]
-TINY = 1e-9  # momentum of a joint at rest [N m s]
 ROUNDING = 1e-9  # of an effort limit
 
 
@@ -67,15 +66,18 @@ class StopState:
     times: Array | float  # of the samples: of each joint, or of all [s]
     model: GravityModel
     applied: Array | None = None  # last command [N m]
+    age: float = 0.0  # of the state when it was used first, 0 if it has no stamp [s]
 
     def fastest_decay(self, gap: float) -> float:
-        """Largest decay rate [1/s] that is stable with a delay of DELAY and this gap between steps [s].
+        """Largest decay rate [1/s] that is stable with old states and this gap between steps [s].
 
-        Damping torque that changes faster than the stop rate would be late.
+        DELAY is for what no stamp shows: the way of the commands and the drivers. The stop rate delays the
+        damping torque further.
         """
         period = max(1.0 / self.hertz if self.hertz else PERIOD, gap)
-        decay = min(RATE, MARGIN / (0.5 * period + DELAY))
-        in_time = kernels.decay_in_time(self.momentum(), self.driven, self.effort, self.rate, decay, TINY)
+        delay = 0.5 * period + DELAY + self.age
+        decay = min(RATE, MARGIN / delay)
+        in_time = kernels.decay_in_time(self.momentum(), self.driven, self.effort, self.rate, decay, delay)
         return min(decay, max(SLOWEST, in_time))
 
     def momentum(self) -> Array:
@@ -163,7 +165,8 @@ class SupportingStop(StopPolicy):
         self._support = 1.0  # share of gravity that is compensated
         self._carrying = torque  # what the last command had of gravity, by support and by damping [N m]
         self._blind = 0.0  # time without a valid state [s]
-        self._gap = 0.0  # largest time between the steps with two samples of a joint recently [s]
+        self._gap = 0.0  # largest time between the steps with two samples of a joint recently [s] ...
+        self._age = 0.0  # ... and largest age of a state [s]
         # Per joint: time of the newest sample [s], when it was first used [s], and the filtered velocity
         # [rad/s] with its integral, near the measured position [rad].
         self._motion = np.zeros((4, len(torque)))
@@ -172,7 +175,8 @@ class SupportingStop(StopPolicy):
 
     def torque(self, now: float, state: StopState | None) -> Array:
         elapsed, self._now = max(0.0, now - self._now), now
-        self._gap *= 1.0 - min(1.0, elapsed / MEMORY)
+        kept = 1.0 - min(1.0, elapsed / MEMORY)
+        self._gap, self._age = kept * self._gap, kept * self._age
         if state is None:
             self._blind += elapsed
             self._support = max(0.0, self._support - elapsed / self.config.blind_time)
@@ -181,6 +185,7 @@ class SupportingStop(StopPolicy):
         if self._blind == 0.0:  # a time without a state had no damping that could be late
             self._gap = max(now - float(self._motion[1].min()), self._gap)
         self._blind = 0.0
+        state.age = self._age = max(state.age, self._age)
         state.v = self._filtered(now, state)
         torque = self._with_state(elapsed, state)
         self._carrying = kernels.between(torque, self._support * state.gravity, state.gravity)

@@ -15,7 +15,16 @@ from krang_dynamics.errors import InputError
 from krang_dynamics.robot.model import Robot
 from krang_dynamics.safety import stop_policies
 from krang_dynamics.safety.modes import Mode
-from krang_dynamics.safety.stop_policies import STOP_POLICIES, StopPolicy, StopState, register, stop_policy
+from krang_dynamics.safety.stop_policies import (
+    DELAY,
+    MARGIN,
+    RATE,
+    STOP_POLICIES,
+    StopPolicy,
+    StopState,
+    register,
+    stop_policy,
+)
 from krang_dynamics.simulation.pinocchio_plant import PinocchioPlant
 
 ROBOTS = ('planar_2r', 'anthropomorphic', 'krang', 'otbot', 'pendubot')
@@ -352,10 +361,22 @@ def test_torque_within_effort_is_the_nearest_one_by_a_quadratic_program(n):
         assert np.allclose(state.within_effort(torque), truth.x, atol=1e-6 * effort.max())
 
 
-def test_damping_is_not_faster_than_the_stop_rate():
-    """A torque that is late because of the rate limit would make the robot oscillate."""
+@pytest.mark.parametrize('age', [0.0, 0.02])
+def test_damping_is_late_by_less_than_its_own_time(age):
+    """Old states and the rate limit delay it; a torque that is too late would make the robot oscillate."""
     v, rate = np.array([0.1, 0.05]), 100.0
-    decay = stop_state(v, rate=rate).fastest_decay(0.0)
-    assert decay < stop_state(v).fastest_decay(0.0)
-    torque_rate = decay**2 * np.abs(stop_state(v).A @ v)  # of decay A v, where v decays
-    assert torque_rate.max() == pytest.approx(rate)
+    slow, fast = stop_state(v, rate=rate), stop_state(v)
+    slow.age = fast.age = age
+    decay = slow.fastest_decay(0.0)
+    assert decay < fast.fastest_decay(0.0)
+    torque = decay * np.abs(slow.A @ v)
+    delay = 0.0005 + DELAY + age  # half a period, what no stamp shows, and the age of the state
+    assert (delay + torque / rate).max() == pytest.approx(1 / decay)
+
+
+def test_old_states_are_damped_more_slowly():
+    state = stop_state([1e-3, 0.0])
+    fresh = state.fastest_decay(0.0)
+    state.age = 0.03
+    assert state.fastest_decay(0.0) == pytest.approx(MARGIN / (0.0005 + DELAY + 0.03))
+    assert fresh == RATE

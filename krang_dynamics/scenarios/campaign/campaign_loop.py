@@ -75,7 +75,9 @@ class Loop:
         drivers = self.session.controller.drivers
         self.body = DisturbedRobot(robot, drivers, conditions, plan.duration)
         bounds = PromisedBounds.of(robot, drivers.names, plan.settings.state_timeout, plan.contact_force)
-        self.monitor = Monitor(robot, self.body.true, bounds, self.body.commanded, self.period)
+        self.monitor = Monitor(
+            robot, self.body.true, bounds, self.body.commanded, self.period, conditions.get('torque_lag')
+        )
         self.fault: Fault | None = None  # the first one, of controller or guard
         self.fault_at = float('nan')
         self._label = ','.join(drivers.names)

@@ -15,6 +15,7 @@ OUTCOMES = (HELD, STOPPED, UNSAFE, BEYOND)
 FASTEST = 0.5  # of any point in a `lower` stop, under the robot's own weight [m/s] (P13)
 TOLERANCE = 1.05  # times the speed at which the stop began
 BRAKING = 1.0  # time in which a faster robot is slowed down [s]
+LAGS = 3.0  # time constants after which the torque of a driver has followed its command
 WATCHDOG = 0.012  # between two steps of a controller without states [s]
 REACTION = 0.05  # of the guard (P11) [s]
 STEP = 0.02  # longest time for which one command of a controller may be rated [s] (P3)
@@ -103,9 +104,16 @@ class Monitor:
     """Gets everything that happens in a run, and keeps the first promise that is broken."""
 
     def __init__(
-        self, robot: Robot, true: Robot, bounds: PromisedBounds, commanded: Array, period: float
+        self,
+        robot: Robot,
+        true: Robot,
+        bounds: PromisedBounds,
+        commanded: Array,
+        period: float,
+        lag: float = 0.0,
     ) -> None:
         self.bounds, self.period = bounds, period
+        self._lag = lag  # time constant of the drivers [s]
         self.controller, self.guard = Node('controller'), Node('guard')
         self.broken = ''  # the first broken promise
         self.broken_at = inf  # [s]
@@ -257,7 +265,8 @@ class Monitor:
         """From now on the robot is slowed down, as soon as the torque has changed by so much [N m] (P3)."""
         rows = self._is_commanded
         wait = float((change[rows] / self.bounds.rate[rows]).max())
-        self._first, self._energy, self._settled = 0.0, 0.0, now + wait + self.delay + self.period
+        self._first, self._energy = 0.0, 0.0
+        self._settled = now + wait + self.delay + LAGS * self._lag + self.period
 
     def _check_stop(
         self, now: float, q: Array, v: Array, torque: Array, is_pushed: bool, beyond: str

@@ -31,6 +31,19 @@ def test_a_run_ends_with_its_outcome(vary, outcome, reason):
     assert (result.outcome, result.reason) == (outcome, reason)
 
 
+@pytest.mark.parametrize('name', ['planar_2r', 'anthropomorphic'])
+def test_a_loop_that_is_too_slow_for_its_gains_ends_in_a_stop_that_does_not_oscillate(name):
+    """States 13 ms late, commands 13 ms, and drivers with a time constant of 19 ms."""
+    late = {'delay': 0.019188862517475314, 'jitter': 0.007227361757405557}
+    result = run(name, 9.0, 400120, mass=0.04, torque_lag=0.018783149421260376, **late)
+    assert (result.outcome, result.reason) == (STOPPED, 'velocity')
+
+
+def test_a_sensor_that_shifts_when_the_clock_is_set_is_noticed():
+    result = run('pendubot', 6.0, 300056, jump=0.7271408480172362, clock_jump=1.3604154356018672)
+    assert (result.outcome, result.reason) == (STOPPED, 'state')
+
+
 def test_a_sensor_without_values_shows_no_jump():
     result = run(seed=4, dead_sensor=1.0, jump=0.5)
     assert (result.outcome, result.reason) == (BEYOND, 'no states')
