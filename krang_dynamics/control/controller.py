@@ -184,6 +184,7 @@ class TorqueController:
             if stale is None:
                 torque = self._evaluate(inputs, stamped is not None, terms)
                 stop = self.state.stop_state(self.limits)
+                stop.is_doubted = self._jumps.is_doubted
                 self._is_blind = False
         except Exception as error:  # never throws into the loop: it ends in the stop policy
             self.safety.trip(inputs.time, Fault('exception', f'{type(error).__name__}: {error}'))

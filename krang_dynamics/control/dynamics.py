@@ -49,6 +49,7 @@ class Dynamics:
         self._places = {name: self._place(frames[index]) for name, index in self._frames.items()}
         self._placements, self._parents, self._axes = self._joints()
         self._links, self._points = self._far_points()
+        self._reach = self._reaches()
 
     def _joints(self) -> tuple[tuple[Array, ...], Indices, Array]:
         """Views of the joints' placements relative to their parents, the parents, and unit velocities."""
@@ -75,6 +76,20 @@ class Dynamics:
             joints += [frame.parentJoint] * len(corners)
             points += corners
         return np.array(joints, dtype=np.intp), np.array(points)
+
+    def _reaches(self) -> Array:
+        """How far any point can be from each joint that turns it [m]; 1 for joints that slide."""
+        model = self._model
+        limits = np.abs([model.lowerPositionLimit, model.upperPositionLimit])
+        travel = np.where(np.isfinite(limits), limits, 0.0).max(axis=0)
+        slides = np.asarray(self._axes[:, :3].any(axis=1))
+        reach = np.zeros(model.njoints)  # from the origin of each link
+        np.maximum.at(reach, self._links, np.linalg.norm(self._points, axis=1))
+        for i in reversed(range(1, model.njoints)):
+            way = np.linalg.norm(model.jointPlacements[i].translation) + slides[i - 1] * travel[i - 1]
+            parent = model.parents[i]
+            reach[parent] = max(reach[parent], way + reach[i])
+        return np.where(slides, 1.0, reach[1:])
 
     def _place(self, frame: pin.Frame) -> tuple[Array, Array, Array]:
         """Views of rotation and translation of the joint that carries a frame; those of the frame there."""
@@ -130,6 +145,13 @@ class Dynamics:
         """Largest speed [m/s] of any point if the joints moved at v [rad/s] in the present pose."""
         v = self._map.velocity(v)
         return fastest_point(self._placements, self._parents, self._axes, self._links, self._points, v)
+
+    def point_speed_in_any_pose(self, v: Array) -> float:
+        """A bound [m/s] of that speed for every pose: each joint moves its farthest point the same way."""
+        speeds = np.zeros(len(self._parents) + 1)  # behind each link, relative to it
+        for i, speed in reversed(list(enumerate(np.abs(self._map.velocity(v)) * self._reach))):
+            speeds[self._parents[i]] = max(speeds[self._parents[i]], speeds[i + 1] + speed)
+        return float(speeds[0])
 
     def gravity_stiffness(self) -> Array:
         """dQ/dq [N m/rad] in the present pose: positive where gravity pulls a displaced joint back."""

@@ -215,12 +215,19 @@ class JumpCheck:
         self.forget_drift()
 
     def forget_drift(self) -> None:
-        """Sum errors from now on."""
+        """Sum errors from now on, and trust the positions."""
+        self.is_doubted = False  # whether a position has contradicted velocity and time
         self._drift = np.zeros_like(self._zero)  # sum of the errors over DRIFT_TIME [rad, m]
         self._fastest = self._zero  # ... and the speed over it, unless the sum is small
 
     def check(self, buffer: JointBuffer, longest: float) -> str | None:
-        """The first joint that moved farther since the last call, or over time, than its velocities allow.
+        """The first joint that moved farther since the last call, or over time, than its velocities allow."""
+        problem = self._compare(buffer, longest)
+        self.is_doubted |= problem is not None
+        return problem
+
+    def _compare(self, buffer: JointBuffer, longest: float) -> str | None:
+        """The same for the last two states.
 
         Where more than `longest` [s] has passed, or time has gone back, nothing is compared. Where only the
         stamps say so, the clock was set forward: then the arrivals count.

@@ -46,6 +46,9 @@ class GravityModel(Protocol):
     def point_speed(self, v: Array) -> float:
         """Largest speed [m/s] of any point if the joints moved at v [rad/s]."""
 
+    def point_speed_in_any_pose(self, v: Array) -> float:
+        """A bound of that speed for every pose."""
+
     def gravity_stiffness(self) -> Array:
         """dQ/dq [N m/rad]."""
 
@@ -67,6 +70,7 @@ class StopState:
     model: GravityModel
     applied: Array | None = None  # last command [N m]
     age: float = 0.0  # of the state when it was used first, 0 if it has no stamp [s]
+    is_doubted: bool = False  # whether the positions have contradicted the velocities
 
     def fastest_decay(self, gap: float) -> float:
         """Largest decay rate [1/s] that is stable with old states and this gap between steps [s].
@@ -105,9 +109,9 @@ class StopState:
         """
         return kernels.solved_part(self.A, self.gravity, (self.driven > 0) & ~carried)
 
-    def speed(self) -> float:
-        """Speed [m/s] of the fastest point."""
-        return self.model.point_speed(self.driven * self.v)
+    def point_speed(self, v: Array) -> float:
+        """Speed [m/s] of the fastest point at these velocities; of any pose if the positions may be wrong."""
+        return self.model.point_speed_in_any_pose(v) if self.is_doubted else self.model.point_speed(v)
 
     def carried(self, decay: float, v: Array) -> Mask:
         """Joints that are carried by an end stop, by friction or by a support.
@@ -270,8 +274,8 @@ class Lower(SupportingStop):
             self._smooth_v = v
         self._smooth_v = kernels.moved(self._smooth_v, v - self._smooth_v, min(1.0, elapsed / SMOOTHING))
         self._rest_v = kernels.moved(self._rest_v, v - self._rest_v, min(1.0, elapsed / RESTING))
-        fall, speed = self._fall(state), state.speed()
-        mean_speed = state.model.point_speed(self._smooth_v)
+        fall, speed = self._fall(state), state.point_speed(v)
+        mean_speed = state.point_speed(self._smooth_v)
         decay = self._decay(fall, speed, state.fastest_decay(self._gap))
         damping = state.damping(decay)
         self._change_support(elapsed, speed, self._floor(fall, max(mean_speed, speed - NOISE), decay))
@@ -315,7 +319,7 @@ class Lower(SupportingStop):
 
         Damping for joints that are carried would only make the others creep.
         """
-        return state.model.point_speed(state.fall(self._carried))
+        return state.point_speed(state.fall(self._carried))
 
     def _decay(self, fall: float, speed: float, fastest: float) -> float:
         """Decay rate [1/s]: just enough to limit the sinking speed, up to `fastest` at higher speed."""

@@ -67,3 +67,18 @@ def test_no_frame_is_faster_than_the_fastest_point(name):
         dynamics.update(q, v)
         frames = [np.linalg.norm(robot.jacobian(q, frame)[:3] @ v) for frame in robot.frames]
         assert dynamics.point_speed(v) >= max(frames) - 1e-9
+
+
+@pytest.mark.parametrize('name', ['planar_2r', 'krang', 'otbot'])
+def test_no_pose_is_faster_than_the_bound_for_every_pose(name):
+    robot = robot_named(name)
+    dynamics = Dynamics(robot)
+    for q, v in zip(*states(50, robot.nv, parts=2), strict=True):
+        dynamics.update(q, v)
+        assert dynamics.point_speed(v) <= dynamics.point_speed_in_any_pose(v) + 1e-9
+
+
+def test_the_bound_for_every_pose_is_that_of_a_stretched_arm():
+    """Links of 1.0 and 0.8 m: the tip is 1.8 m from the first joint, corners of its shape little more."""
+    dynamics = Dynamics(robot_named('planar_2r'))
+    assert dynamics.point_speed_in_any_pose(np.array([-1.0, 2.0])) == pytest.approx(1.8 + 2 * 0.8, rel=1e-2)

@@ -44,6 +44,19 @@ def test_a_sensor_that_shifts_when_the_clock_is_set_is_noticed():
     assert (result.outcome, result.reason) == (STOPPED, 'state')
 
 
+@pytest.mark.parametrize(
+    ('name', 'seed', 'vary'),
+    [
+        ('planar_2r', 430010, {'jump': 0.9912190400666719, 'push': 19.77767616516419}),
+        ('anthropomorphic', 30019, {'jump': 0.95}),
+    ],
+)
+def test_a_robot_whose_sensor_has_shifted_is_lowered_slowly_in_any_pose(name, seed, vary):
+    """In the pose that the sensor shows, the fastest point would be slower than it is."""
+    result = run(name, 9.0, seed, **vary)
+    assert (result.outcome, result.reason) == (STOPPED, 'state')
+
+
 def test_a_sensor_without_values_shows_no_jump():
     result = run(seed=4, dead_sensor=1.0, jump=0.5)
     assert (result.outcome, result.reason) == (BEYOND, 'no states')
