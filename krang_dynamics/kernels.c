@@ -264,8 +264,9 @@ static PyObject *consistent(PyObject *self, PyObject *const *args, Py_ssize_t co
     if (!(state = numbers(args[0], 2 * n)) || !(last = numbers(args[1], 2 * n)) ||
         !(repeated = numbers(args[2], n)) || !(drift = numbers(args[3], n)) || !(bounds = numbers(args[5], 5)))
         return NULL;
-    if (PyFloat_Check(args[4])) dt = PyFloat_AS_DOUBLE(args[4]);
+    if (!PyArray_Check(args[4])) dt = PyFloat_AsDouble(args[4]);
     else if (!(dts = numbers(args[4], n))) return NULL;
+    if (PyErr_Occurred()) return NULL;
     double hold = bounds[0], speed = bounds[1], way = bounds[2], time = bounds[3], noise = bounds[4];
     for (npy_intp i = 0; i < n; i++) {
         if (dts) dt = dts[i];
@@ -758,7 +759,7 @@ static PyObject *follow(PyObject *self, PyObject *const *args, Py_ssize_t count)
     if (!(motion = numbers(args[0], 4 * n)) || !(q = numbers(args[1], n)) || !(v = numbers(args[2], n)) ||
         !(continuous = mask_of(args[5], n)))
         return NULL;
-    if (PyFloat_Check(args[3])) time = PyFloat_AS_DOUBLE(args[3]);
+    if (!PyArray_Check(args[3])) time = PyFloat_AsDouble(args[3]);
     else if (!(times = numbers(args[3], n))) return NULL;
     double now = PyFloat_AsDouble(args[4]);
     for (int k = 0; k < 5; k++) bounds[k] = PyFloat_AsDouble(args[6 + k]);

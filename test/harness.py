@@ -115,7 +115,7 @@ class Harness:
     def move(self, q):
         """Put the robot elsewhere; the controller does not compare the next position with the last."""
         self.q = np.asarray(q)
-        self.controller._jumps.reset()
+        self.controller.state.jumps.reset()
 
     def run(self, duration, samples=None, **inputs):
         """Steps for `duration` [s] with the same inputs; all outputs."""

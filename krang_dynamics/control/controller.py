@@ -25,7 +25,6 @@ from .reference.trajectory import JointTrajectory, PreparedTrajectory
 from .robot_state import (
     BoundsCheck,
     DelayCheck,
-    JumpCheck,
     RobotState,
     effort_problem,
     following_fault,
@@ -127,7 +126,6 @@ class TorqueController:
         followed = [term.followed for term in self.terms if term.followed is not None]
         self._followed = np.any(followed, axis=0) if followed else np.zeros(robot.nv, dtype=bool)
         self._bounds = BoundsCheck(robot, self.limits)
-        self._jumps = JumpCheck(robot)
         self._delay = DelayCheck()
         self._delay.use(self._gains(self.terms))
         self._check_gains(self.terms)
@@ -184,7 +182,6 @@ class TorqueController:
             if stale is None:
                 torque = self._evaluate(inputs, stamped is not None, terms)
                 stop = self.state.stop_state(self.limits)
-                stop.is_doubted = self._jumps.is_doubted
                 self._is_blind = False
         except Exception as error:  # never throws into the loop: it ends in the stop policy
             self.safety.trip(inputs.time, Fault('exception', f'{type(error).__name__}: {error}'))
@@ -213,7 +210,7 @@ class TorqueController:
     def _take_samples(self, inputs: Inputs, refused: list[str]) -> float | None:
         """Merge all samples; returns the increase of the stamps [s], None without a new state."""
         increase = self.state.take(inputs, refused)
-        self._delay.take(self._buffer, inputs.clock, increase)
+        self._delay.take(self._buffer, increase)
         for sample in inputs.wrenches:
             term = self._term_of.get(type(sample))
             if term is None:
@@ -310,7 +307,7 @@ class TorqueController:
             _note(refused, reason and f'clear_fault: {reason}')
             if reason is None and not self.safety.is_driving:
                 self._buffer.reset_stamps()
-                self._jumps.reset()
+                self.state.jumps.reset()
         if inputs.release:
             self.safety.release(now)
         if inputs.fade:
@@ -347,7 +344,7 @@ class TorqueController:
         for term in self.terms:
             term.reset()
         self._delay.reset()
-        self._jumps.forget_drift()
+        self.state.jumps.trust()
         self._state_time = None
         return None
 
@@ -419,10 +416,8 @@ class TorqueController:
             trip(now, fault)
 
     def _jump(self) -> str | None:
-        """A position that contradicts velocity and time; also keeps the state for the next comparison."""
-        if self.settings.missing_velocity == 'zero':
-            return None
-        jump = self._jumps.check(self._buffer, self.settings.state_timeout)
+        """A position that contradicts velocity and time; it is a fault while the terms drive."""
+        jump = self.state.jump(self.settings.missing_velocity, self.settings.state_timeout)
         return jump if self.safety.is_driving else None
 
     # -- outputs -----------------------------------------------------------------------------------------

@@ -41,7 +41,7 @@ class Dynamics:
             self.A, self.bias = np.zeros((robot.nv, robot.nv)), np.zeros(robot.nv)
             self._fold()
         self._frames = {name: self._model.getFrameId(name, pin.FrameType.BODY) for name in robot.frames}
-        self._J = self._data.J  # of all joints in the world, 6 x joints
+        self._J = self._data.J.reshape(6, -1)  # of all joints in the world, 6 x joints
         frames = self._model.frames
         self._supports = {
             name: supporting_joints(self._model, frames[index]) for name, index in self._frames.items()
@@ -82,7 +82,7 @@ class Dynamics:
         model = self._model
         limits = np.abs([model.lowerPositionLimit, model.upperPositionLimit])
         travel = np.where(np.isfinite(limits), limits, 0.0).max(axis=0)
-        slides = np.asarray(self._axes[:, :3].any(axis=1))
+        slides = np.linalg.norm(self._axes[:, :3], axis=1) > 0.5
         reach = np.zeros(model.njoints)  # from the origin of each link
         np.maximum.at(reach, self._links, np.linalg.norm(self._points, axis=1))
         for i in reversed(range(1, model.njoints)):

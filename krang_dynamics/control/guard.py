@@ -170,6 +170,8 @@ class Guard:
             self._change_settings(inputs, refused)
             self._adopt(inputs, refused)
             stale = self.state.stale(now, inputs.clock, self.settings.state_timeout)
+            # A jump is the controller's fault; the guard's own stop only has to know that there was one.
+            self.state.jump(self.settings.missing_velocity, self.settings.state_timeout)
             self._check_faults(inputs, late or stale or self.state.problem)
             self._check.advance(now, self._buffer.v, self.settings.state_timeout)
             if stale is None:
@@ -428,6 +430,8 @@ class Guard:
     def _relay(self, values: Array) -> Array:
         if self.safety.is_sending:  # the controller continues from the torque that holds the robot
             self.safety = self._new_safety()
+        if self._relayed is None:
+            self.state.jumps.trust()
         self._relayed, self._reported = values.copy(), ''
         return values
 

@@ -32,6 +32,7 @@ SPEED_NOISE = 1.0  # noise of a measured velocity [rad/s, m/s]
 DRIFT_TIME = 0.2  # over which the error of positions is summed [s]; it may be twice that of one step
 HOLD = 0.05  # drivers may repeat a state for that long [s]
 STANDING = 0.05  # largest offset of a velocity at rest [rad/s, m/s]
+LONGEST_GAP = 0.5  # time in which a joint may have moved while no state arrived [s]
 RESOLUTION = 0.01  # twice that of coarse encoders [rad, m]
 SMOOTHING = 0.1  # time constant of the measured age of the states [s]
 MOTION = np.array([HOLD, STANDING, RESOLUTION, DRIFT_TIME, NOISE])  # for kernels.consistent()
@@ -62,6 +63,7 @@ class RobotState:
     ) -> None:
         self.buffer = JointBuffer(robot.joint_names, missing_velocity, robot.continuous)
         self.dynamics = Dynamics(robot, coriolis)
+        self.jumps = JumpCheck(robot)
         self._coriolis = coriolis
         self._drivers = drivers
         self._imu = None if robot.config.imu is None else ImuSource(robot)
@@ -71,7 +73,6 @@ class RobotState:
         self._odom = None if robot.config.odom is None else OdomSource(robot)
         self._driven = np.isin(robot.joint_names, drivers.joints).astype(float)
         self._hardware_compensates_gravity = hardware_compensates_gravity
-        self._age = 0.0  # of the newest state when a step used it first, 0 without a stamp [s]
         q, v, none = self.buffer.q, self.buffer.v, np.zeros(robot.nv)
         self._stop = StopState(
             none, q, v, self.dynamics.A, self._driven, 0.0, none, none, robot.continuous, 0.0, self.dynamics
@@ -112,10 +113,7 @@ class RobotState:
                 refused.append(reason)
         if inputs.imu or inputs.odom:
             self._take_sensors(inputs, refused)
-        increase = buffer.increase
-        if increase is not None:
-            self._age = inputs.clock - buffer.newest if buffer.is_stamped else 0.0
-        return increase
+        return buffer.increase
 
     def _take_sensors(self, inputs: Measured, refused: list[str]) -> None:
         """Joints, or the direction of gravity, from an IMU and from odometry."""
@@ -182,8 +180,16 @@ class RobotState:
         stop.q, stop.v, stop.times = buffer.q, buffer.v, buffer.times()
         stop.A, stop.model = dynamics.A, dynamics
         stop.effort, stop.rate, stop.hertz = limits.effort, limits.stop_rate, buffer.state_rate.hertz
-        stop.age = min(max(self._age, 0.0), buffer.ahead)  # a clock may have been set
+        stop.age = min(max(buffer.age, 0.0), buffer.ahead)  # a clock may have been set
+        stop.is_doubted = self.jumps.is_doubted
         return stop
+
+    def jump(self, missing_velocity: MissingVelocity, longest: float) -> str | None:
+        """A position that contradicts velocity and time (P18), where velocities are measured.
+
+        Over more than `longest` [s] nothing is a jump. To be called once per step.
+        """
+        return None if missing_velocity == 'zero' else self.jumps.check(self.buffer, longest)
 
 
 def rate_problem(buffer: JointBuffer, lowest: float, is_running: bool = False) -> str | None:
@@ -205,6 +211,7 @@ class JumpCheck:
         encoders = [robot.config.joints[name].state == 'joint_states' for name in robot.joint_names]
         self._noise = np.where(encoders, NOISE, SENSOR_NOISE)
         self._zero = np.zeros(robot.nv)
+        self.is_doubted = False  # whether a position has contradicted velocity and time since trust()
         self.reset()
 
     def reset(self) -> None:
@@ -212,11 +219,14 @@ class JumpCheck:
         # q and v, and the time and the arrival of each joint.
         self._last: tuple[Array, Array | float, Array | float] | None = None
         self._repeated = np.zeros_like(self._zero)  # for how long each joint has repeated its state [s]
-        self.forget_drift()
+        self._forget_drift()
 
-    def forget_drift(self) -> None:
-        """Sum errors from now on, and trust the positions."""
-        self.is_doubted = False  # whether a position has contradicted velocity and time
+    def trust(self) -> None:
+        """Believe the positions as they are now, as at enable."""
+        self.is_doubted = False
+        self._forget_drift()
+
+    def _forget_drift(self) -> None:
         self._drift = np.zeros_like(self._zero)  # sum of the errors over DRIFT_TIME [rad, m]
         self._fastest = self._zero  # ... and the speed over it, unless the sum is small
 
@@ -248,16 +258,22 @@ class JumpCheck:
         is_set = (dt > longest) & (by_arrival <= longest)
         dt = np.where(is_set, by_arrival, dt)
         known = (dt >= 0) & (dt <= longest)
-        dt = np.where(known, dt, 0.0)
+        # What moved too far in a gap is no jump, but it is doubted: drivers may have lost their reference.
+        dt = np.where(known, dt, np.minimum(np.maximum(by_arrival, 0.0), LONGEST_GAP))
         moved = short_way(q - last_q, self._robot.continuous)
         expected = 0.5 * (v + last_v) * dt
-        error = moved - expected
+        error, change = moved - expected, np.abs(v - last_v)
+        fastest = np.abs(v) + change
+        jitter = np.where(is_set | ~known, JITTER, 0.0 if buffer.is_stamped else JITTER) * fastest
+        is_far = ~(np.abs(error) <= self._noise + dt * (change + 0.5 * fastest + SPEED_NOISE) + jitter)
+        self.is_doubted |= any_true(is_far)
         kept = np.maximum(1.0 - dt / DRIFT_TIME, 0.0)
         # Over a longer gap the mean of two velocities says little; its error counts as a jump only.
         self._drift = np.where(known & (kept > 0), kept * self._drift + error, 0.0)
         self._fastest = np.maximum(kept * self._fastest, np.abs(v))
-        jitter = np.where(is_set, JITTER, 0.0 if buffer.is_stamped else JITTER)
-        return self._problem(buffer, known, dt, moved, expected, np.abs(v - last_v), jitter)
+        drift = 2 * self._noise + 0.5 * DRIFT_TIME * self._fastest + jitter  # velocities may be filtered
+        drifted = known & ~(np.abs(self._drift) <= drift)
+        return self._problem(known & is_far, drifted, dt, moved, expected)
 
     def _frozen(self, buffer: JointBuffer) -> str | None:
         """Positions that are repeated bit for bit have no noise: a small velocity contradicts them."""
@@ -270,23 +286,8 @@ class JumpCheck:
             f'{buffer.v[i]:.4g} rad/s for {self._repeated[i]:.3g} s: its sensor has frozen'
         )
 
-    def _problem(
-        self,
-        buffer: JointBuffer,
-        known: Mask,
-        dt: Array,
-        moved: Array,
-        expected: Array,
-        change: Array,
-        jitter: Array,
-    ) -> str | None:
-        """Errors against tolerances; `change` is that of the velocities [rad/s], `jitter` that of dt [s]."""
-        fastest = np.abs(buffer.v) + change
-        jitter = jitter * fastest
-        jump = self._noise + dt * (change + 0.5 * fastest + SPEED_NOISE) + jitter
-        jumped = known & ~(np.abs(moved - expected) <= jump)
-        drift = 2 * self._noise + 0.5 * DRIFT_TIME * self._fastest + jitter  # velocities may be filtered
-        drifted = known & ~(np.abs(self._drift) <= drift)
+    def _problem(self, jumped: Mask, drifted: Mask, dt: Array, moved: Array, expected: Array) -> str | None:
+        """The first joint that jumped or drifted."""
         if not any_true(jumped | drifted):
             return None
         i = int(np.argmax(jumped | drifted))
@@ -317,10 +318,10 @@ class DelayCheck:
     def reset(self) -> None:
         self.age, self._since = 0.0, None
 
-    def take(self, buffer: JointBuffer, clock: float, dt: float | None) -> None:
-        """A step at `clock` [s], with a state that is `dt` [s] newer than the last."""
-        if dt is not None and buffer.is_stamped:
-            self.age += min(1.0, dt / SMOOTHING) * (clock - buffer.newest - self.age)
+    def take(self, buffer: JointBuffer, dt: float | None) -> None:
+        """A step with a state that is `dt` [s] newer than the last."""
+        if dt is not None:
+            self.age += min(1.0, dt / SMOOTHING) * (buffer.age - self.age)
 
     def problem(self, now: float, hertz: float) -> tuple[str, bool]:
         """Why the loop is unstable, and whether this has lasted for PATIENCE."""

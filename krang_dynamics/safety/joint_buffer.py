@@ -98,8 +98,9 @@ class JointBuffer:
             None  # of the last message; sorted only when it is read
         )
         self.newest = -np.inf  # newest time of any joint [s]: its stamp, or its arrival without one
-        self._times = np.full((3, n), -np.inf)  # stamp, arrival and time of each joint [s]
-        self._times[0] = 0.0
+        self._times = np.full((4, n), -np.inf)  # stamp, arrival, time and age of each joint [s]
+        self._times[[0, 3]] = 0.0
+        self._age = 0.0  # of the last message with all joints, when it was taken [s]
         self._increase = 0.0  # of the stamps of complete messages in this step [s]
         self._increase_by_joint: Array | None = None  # of the stamps of other messages [s]
         self._has_new = False
@@ -131,6 +132,11 @@ class JointBuffer:
     def arrivals(self) -> Array | float:
         """Steady time [s] at which each joint's newest sample arrived; one number if all are equal."""
         return self._whole.arrival if self._whole is not None else self._times[1].copy()
+
+    @property
+    def age(self) -> float:
+        """Largest age of any joint's newest sample when it was taken [s]; 0 for samples without a stamp."""
+        return self._age if self._whole is not None else float(self._times[3].max())
 
     @property
     def is_stamped(self) -> bool:
@@ -187,7 +193,7 @@ class JointBuffer:
                 return None
         self._note_times()
         self._begin_again(joints, clock)
-        return self._take_parts(sample, rows, joints)
+        return self._take_parts(sample, clock, rows, joints)
 
     def _begin_again(self, joints: Indices, clock: float) -> None:
         """Accept any stamp of joints whose last stamp is in the future: the clock was set back."""
@@ -235,21 +241,22 @@ class JointBuffer:
         self._increase += time - self.newest
         self._has_new = True
         self.state_rate.add(time)
-        self.newest, self._whole = time, sample
+        self.newest, self._whole = float(time), sample
+        self._age = clock - stamp if stamp > 0 else 0.0
         return True
 
     def _note_times(self) -> None:
         """Store the times of the last complete message for each joint."""
         if self._whole is not None:
-            self._times[:] = [[self._whole.stamp], [self._whole.arrival], [self.newest]]
+            self._times[:] = [[self._whole.stamp], [self._whole.arrival], [self.newest], [self._age]]
             self._whole = None
 
-    def _take_parts(self, sample: JointSamples, rows: Rows, joints: Indices) -> str | None:
+    def _take_parts(self, sample: JointSamples, clock: float, rows: Rows, joints: Indices) -> str | None:
         """Joint by joint: newer and finite values are accepted; the first invalid one is reported."""
         count = len(joints)
         position = _part(sample.position, rows, count)
         time = sample.stamp if sample.stamp > 0 else sample.arrival
-        stamps, arrivals, _ = self._times[:, joints]
+        stamps, arrivals = self._times[:2, joints]
         both_stamped = (stamps > 0) & (sample.stamp > 0)  # else only the arrivals are on one clock
         elapsed = np.where(both_stamped, sample.stamp - stamps, sample.arrival - arrivals)
         velocity, gaps = self._velocity(_part(sample.velocity, rows, count), position, elapsed, joints)
@@ -262,7 +269,8 @@ class JointBuffer:
         self.q[kept], self.v[kept] = position[good], velocity[good]
         self._effort = self.effort.copy()
         self._effort[kept] = _part(sample.effort, rows, count)[good]
-        self._times[:, kept] = [[sample.stamp], [sample.arrival], [time]]
+        self._age = clock - sample.stamp if sample.stamp > 0 else 0.0
+        self._times[:, kept] = [[sample.stamp], [sample.arrival], [time], [self._age]]
         self._any_stamp[kept] = False
         if len(kept):
             self.newest = float(self._times[2].max())
@@ -313,7 +321,7 @@ class JointBuffer:
         if clock == 0:
             return NO_CLOCK
         self._note_times()
-        stamps, arrivals, _ = self._times
+        stamps, arrivals = self._times[:2]
         ages = np.maximum(np.abs(now - arrivals), np.where(stamps > 0, np.abs(clock - stamps), 0.0))
         oldest = int(np.argmax(ages))
         if ages[oldest] <= timeout:

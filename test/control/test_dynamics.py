@@ -59,6 +59,15 @@ def test_the_fastest_point_is_the_far_end_of_a_link_without_a_frame_there():
     assert dynamics.point_speed(np.array([-2.0])) == pytest.approx(1.6)
 
 
+def test_a_wrench_acts_on_a_robot_of_one_joint():
+    robot = kd.load_robot(ROD)
+    dynamics, torque, f = Dynamics(robot), np.zeros(1), np.arange(1.0, 7.0)
+    dynamics.update(np.array([0.4]), np.zeros(1))
+    frame = robot.frames[-1]
+    dynamics.add_wrench(torque, frame, f, frame)
+    assert torque == pytest.approx(robot.jacobian(np.array([0.4]), frame, 'local').T @ f)
+
+
 @pytest.mark.parametrize('name', ['planar_2r', 'krang'])
 def test_no_frame_is_faster_than_the_fastest_point(name):
     robot = robot_named(name)

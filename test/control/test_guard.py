@@ -1579,3 +1579,20 @@ def test_the_promises_hold_at_the_guards_output_for_any_input(name, policy, scen
     assert monitor.counted['relayed'] >= 0.15 * monitor.counted['steps']
     assert monitor.counted['own'] >= 0.03 * monitor.counted['steps']
     assert monitor.kinds >= {'command', 'silence', 'state'}
+
+
+def test_a_stop_of_the_guard_knows_that_a_position_has_jumped():
+    """The controller faults; if it dies, the guard lowers the robot as slowly as the controller would."""
+    line = Line()
+    gravity = line.robot.gravity_torque(line.q)
+    for _ in range(20):
+        line.step(gravity)
+    jumps = line.guard.state.jumps
+    assert not jumps.is_doubted
+    line.q = line.q + np.array([0.0, 0.3])
+    line.step(gravity)
+    assert (line.fault, jumps.is_doubted) == (None, True)
+    for _ in range(round(PROMISED / PERIOD) + 1):
+        line.step()
+    assert line.fault == 'silence'
+    assert line.guard.state.stop_state(line.limits).is_doubted

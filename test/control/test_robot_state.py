@@ -318,6 +318,47 @@ def test_p18_a_jump_is_noticed_when_the_clock_is_set_forward_with_it():
     assert "'joint_2' jumped" in loop.outputs.fault.reason
 
 
+def test_a_jump_is_doubted_until_the_next_enable():
+    loop = Harness().start()
+    loop.q = loop.q + np.array([0.0, 0.3])
+    loop.step()
+    jumps = loop.controller.state.jumps
+    assert loop.fault == 'state'
+    assert jumps.is_doubted
+    loop.stop(longest=60.0)
+    loop.step(clear_fault=True)
+    assert jumps.is_doubted
+    loop.step(enable=True)
+    assert not jumps.is_doubted
+
+
+@pytest.mark.parametrize('moved', [0.0, 1.0])
+def test_a_position_that_has_changed_too_far_while_no_state_arrived_is_doubted(moved):
+    """A driver that has lost its reference."""
+    loop = Harness().start()
+    for _ in range(round(0.2 / PERIOD)):
+        loop.step([])
+    loop.q = loop.q + np.array([0.0, moved])
+    loop.step()
+    assert loop.controller.state.jumps.is_doubted == (moved > 0)
+
+
+def part_of(sample, i, stamp):
+    """The state of one joint, with a stamp of its own."""
+    fields = {name: getattr(sample, name)[i : i + 1] for name in ('names', 'position', 'velocity', 'effort')}
+    return replace(sample, **fields, stamp=stamp)
+
+
+def test_the_age_of_the_states_is_that_of_the_oldest_joint():
+    loop = Harness().start()
+    ages = 0.08, 0.001  # [s]
+    for _ in range(round(0.2 / PERIOD)):
+        whole = loop.sample(arrival=loop.time + PERIOD)
+        loop.step([part_of(whole, i, loop.clock + PERIOD - age) for i, age in enumerate(ages)])
+    assert loop.controller.state.buffer.age == pytest.approx(0.08)
+    assert loop.controller.state.stop_state(loop.controller.limits).age == pytest.approx(0.08)
+
+
 def test_p18_a_clock_that_is_set_forward_is_no_jump():
     loop = Harness().start()
     loop.step([loop.sample(stamp=loop.clock + 2.0, arrival=loop.time + PERIOD)], clock=loop.clock + 2.0)
