@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 from timing import figure
 
-PINGS, WARM_UP = 3000, 300
+PINGS, WARM_UP = 1500, 300
 TIMEOUT = 0.1  # a state without an answer for so long is lost, as on an overloaded machine [s]
 RATE, DURATION = 1000.0, float(os.environ.get('KRANG_BENCH_SECONDS', '60'))  # [Hz], [s]
 TURN = 60.0  # longest time of one node at RATE before it is the other's turn [s]
@@ -30,8 +30,8 @@ def run():
     os.environ['ROS_DOMAIN_ID'] = str(1 + os.getpid() % 100)
     with Client() as client:
         results = {}
-        # Twice each, in turn, so that changes of the machine's load affect both.
-        for name in 2 * ('echo', 'torque_controller', 'busy_wait'):
+        # Four times each, in turn, so that changes of the machine's load affect both.
+        for name in 4 * ('echo', 'torque_controller', 'busy_wait'):
             with answering(name, client) as process:
                 trips = client.round_trips()
                 results.setdefault(name, []).append(trips)
