@@ -139,6 +139,7 @@ class Monitor:
         self._first, self._settled = 0.0, inf  # largest speed until then [m/s], and when [s]
         self._energy = 0.0  # largest kinetic energy until then [J]
         self._cause = ''  # why the present stop is not judged
+        self._past_cause = ''  # the same, until the robot had time to brake after it
         self._is_over = False  # it has ended without states, and nothing brakes the robot any more
 
     def fail(self, now: float, promise: str) -> None:
@@ -258,7 +259,7 @@ class Monitor:
     def _begin_stop(self, now: float, q: Array, torque: Array) -> None:
         """What drove the robot is removed first."""
         gravity = pin.computeGeneralizedGravity(self._model, self._data, self._map.position(q))
-        self._stop, self._cause, self._is_over = now, '', False
+        self._stop, self._cause, self._past_cause, self._is_over = now, '', '', False
         self._begin_braking(now, np.abs(torque - self._map.force(gravity)))
 
     def _begin_braking(self, now: float, change: Array) -> None:
@@ -280,6 +281,7 @@ class Monitor:
         cause = beyond or ('no states' if blind > 0 or self._is_over else '')
         if self._cause and not cause:  # the states are back, and the robot may need all torque
             self._begin_braking(now, np.abs(torque) + self.bounds.effort)
+            self._past_cause = self._cause
         self._cause = cause
         speed = self.speed(q, v)
         self.fastest = max(self.fastest, speed)
@@ -308,7 +310,9 @@ class Monitor:
     def touch(self, now: float, force: float, beyond: str) -> None:
         """The force on a wall [N]."""
         self.force = max(self.force, force)
-        cause = beyond or (self._cause if self._stop is not None else '')
+        is_braking = now < self._settled + BRAKING
+        past = self._cause or (self._past_cause if is_braking else '')
+        cause = beyond or (past if self._stop is not None else '')
         if force > self.bounds.contact_force:
             if cause:
                 self.beyond = self.beyond or cause

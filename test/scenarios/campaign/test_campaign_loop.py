@@ -57,6 +57,14 @@ def test_a_robot_whose_sensor_has_shifted_is_lowered_slowly_in_any_pose(name, se
     assert (result.outcome, result.reason) == (STOPPED, 'state')
 
 
+def test_a_contact_just_after_the_states_have_returned_is_one_without_states():
+    """The arm has fallen for a second; 5 ms after the first state nothing could have slowed it down."""
+    gone = {'killed_controller': 0.0, 'outage': 1.8467981371927429, 'wall': 0.06861782692102252}
+    result = run('planar_2r', 9.0, 600055, frozen_controller=0.25740745222241823, **gone)
+    assert (result.outcome, result.reason) == (BEYOND, 'no states')
+    assert result.force > 280
+
+
 def test_a_sensor_without_values_shows_no_jump():
     result = run(seed=4, dead_sensor=1.0, jump=0.5)
     assert (result.outcome, result.reason) == (BEYOND, 'no states')
