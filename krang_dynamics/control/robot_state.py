@@ -239,8 +239,9 @@ class JumpCheck:
     def _compare(self, buffer: JointBuffer, longest: float) -> str | None:
         """The same for the last two states.
 
-        Where more than `longest` [s] has passed, or time has gone back, nothing is compared. Where only the
-        stamps say so, the clock was set forward: then the arrivals count.
+        Where more than `longest` [s] has passed, or time has gone back, nothing is a jump; a position that
+        has moved too far is only doubted. Where only the stamps say so, the clock was set forward: then the
+        arrivals count.
         """
         last, state, times, arrivals = self._last, buffer.state, buffer.times(), buffer.arrivals()
         self._last = state, times, arrivals
