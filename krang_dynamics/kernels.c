@@ -676,14 +676,14 @@ static PyObject *moved(PyObject *self, PyObject *const *args, Py_ssize_t count)
     return result;
 }
 
-/* within_effort(torque, effort, A, driven, rounding) */
-static PyObject *within_effort(PyObject *self, PyObject *const *args, Py_ssize_t count)
+/* nearest_within(torque, limit, A, driven, rounding) */
+static PyObject *nearest_within(PyObject *self, PyObject *const *args, Py_ssize_t count)
 {
-    double *torque, *effort, *driven, *out;
+    double *torque, *limit, *driven, *out;
     PyArrayObject *A;
     if (!has_count(count, 5)) return NULL;
     npy_intp n = size_of(args[0]), m;
-    if (!(torque = numbers(args[0], n)) || !(effort = numbers(args[1], n)) || !(A = square(args[2], n)) ||
+    if (!(torque = numbers(args[0], n)) || !(limit = numbers(args[1], n)) || !(A = square(args[2], n)) ||
         !(driven = numbers(args[3], n)))
         return NULL;
     double most = 1 + PyFloat_AsDouble(args[4]);
@@ -698,7 +698,7 @@ static PyObject *within_effort(PyObject *self, PyObject *const *args, Py_ssize_t
     double *missing = side + n, *wanted = missing + n, *factors = wanted + n;
     int is_beyond = 0;
     for (npy_intp i = 0; i < n; i++) {
-        int is_above = driven[i] * fabs(torque[i]) > most * effort[i];
+        int is_above = driven[i] * fabs(torque[i]) > most * limit[i];
         out[i] = torque[i];
         side[i] = is_above ? sign_of(torque[i]) : 0;
         is_beyond |= is_above;
@@ -707,13 +707,13 @@ static PyObject *within_effort(PyObject *self, PyObject *const *args, Py_ssize_t
         npy_intp last = -1;
         m = 0;
         for (npy_intp i = 0; i < n; i++)
-            if (side[i] != 0) rows[m] = i, missing[m++] = side[i] * effort[i] - torque[i];
+            if (side[i] != 0) rows[m] = i, missing[m++] = side[i] * limit[i] - torque[i];
         if (!solve_rows(A, rows, m, factors, missing)) goto end;
         for (npy_intp i = 0; i < n; i++) {
             double added = 0;
             for (npy_intp k = 0; k < m; k++) added += ENTRY(A, i, rows[k]) * missing[k];
             out[i] = torque[i] + added;
-            wanted[i] = fabs(out[i]) > most * effort[i] ? sign_of(out[i]) : 0;
+            wanted[i] = fabs(out[i]) > most * limit[i] ? sign_of(out[i]) : 0;
         }
         for (npy_intp k = 0; k < m; k++) wanted[rows[k]] = side[rows[k]] * missing[k] > 0 ? 0 : side[rows[k]];
         for (npy_intp i = 0; i < n; i++)
@@ -1293,7 +1293,7 @@ static PyMethodDef methods[] = {
     KERNEL(constrained),
     KERNEL(end_stop_torque),
     KERNEL(moved),
-    KERNEL(within_effort),
+    KERNEL(nearest_within),
     KERNEL(decay_in_time),
     KERNEL(follow),
     KERNEL(between),

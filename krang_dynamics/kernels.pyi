@@ -118,8 +118,8 @@ def end_stop_torque(
 def moved(x: Array, rate: Array, h: float) -> Array:
     """x + h rate."""
 
-def within_effort(torque: Array, effort: Array, A: Array, driven: Array, rounding: float) -> Array:
-    """The torque [N m] within +-effort whose accelerations a are nearest to the intended ones a'.
+def nearest_within(torque: Array, limit: Array, A: Array, driven: Array, rounding: float) -> Array:
+    """The torque [N m] within +-limit whose accelerations a are nearest to the intended ones a'.
 
     The distance is (a - a')^T A (a - a'), A (n, n) in any memory order. Joints at a limit are exchanged
     until each would need more torque than its limit, and no other one with `driven` 1 does. `rounding` is

@@ -504,7 +504,7 @@ def test_moved():
         np.testing.assert_array_equal(kernels.moved(x, rate, h), x + h * rate)
 
 
-def within_effort(torque, effort, A, driven, rounding):
+def nearest_within(torque, effort, A, driven, rounding):
     """The active set method in numpy."""
     side = np.where(driven * np.abs(torque) > (1 + rounding) * effort, np.sign(torque), 0.0)
     if not side.any():
@@ -524,22 +524,22 @@ def within_effort(torque, effort, A, driven, rounding):
 
 
 @pytest.mark.parametrize('n', COUNTS)
-def test_within_effort(n):
+def test_nearest_within(n):
     for seed in range(30):
         root, torque, effort, share = usual(seed, (n, n), n, n, n)
         A, effort, driven = root @ root.T + 0.1 * np.eye(n), np.abs(effort), (share > -1).astype(float)
-        expected = within_effort(10 * torque, effort, A, driven, 1e-9)
+        expected = nearest_within(10 * torque, effort, A, driven, 1e-9)
         for order in 'CF':
-            found = kernels.within_effort(10 * torque, effort, np.array(A, order=order), driven, 1e-9)
+            found = kernels.nearest_within(10 * torque, effort, np.array(A, order=order), driven, 1e-9)
             np.testing.assert_allclose(found, expected, rtol=1e-7, atol=1e-7)
 
 
 @np.errstate(all='ignore')
-def test_within_effort_of_special_numbers():
+def test_nearest_within_of_special_numbers():
     for (torque, effort), _ in drawn(2):
         A, driven = 2 * np.eye(len(torque)), np.ones(len(torque))
-        expected = within_effort(torque, np.abs(effort), A, driven, 1e-9)
-        found = kernels.within_effort(torque, np.abs(effort), A, driven, 1e-9)
+        expected = nearest_within(torque, np.abs(effort), A, driven, 1e-9)
+        found = kernels.nearest_within(torque, np.abs(effort), A, driven, 1e-9)
         finite = np.isfinite(expected) & (np.abs(torque) < 1e300)
         np.testing.assert_allclose(found[finite], expected[finite], rtol=1e-12, atol=1e-12)
 
@@ -742,7 +742,7 @@ CALLS = {
     'constrained': (np.eye(3), np.eye(3), VECTOR, VECTOR),
     'end_stop_torque': (VECTOR, VECTOR, VECTOR, VECTOR, VECTOR, VECTOR),
     'moved': (VECTOR, VECTOR, 0.1),
-    'within_effort': (VECTOR, VECTOR, np.eye(3), VECTOR, 1e-9),
+    'nearest_within': (VECTOR, VECTOR, np.eye(3), VECTOR, 1e-9),
     'decay_in_time': (VECTOR, VECTOR, VECTOR, VECTOR, 40.0, 0.02),
     'follow': (np.zeros((4, 3)), VECTOR, VECTOR, 0.1, 0.1, np.zeros(3, bool), 9.0, 0.01, 0.01, 0.1, 0.1),
     'between': (VECTOR, VECTOR, VECTOR),

@@ -145,30 +145,35 @@ class SafetyStage:
             return None
         if stop is not None and not (is_finite(stop.gravity) and is_finite(stop.A)):
             stop = None
-        torque = self._in_proportion(self._stop_torque(now, stop), dt)
-        command = self._out(torque, dt, self.limits.stop_rate)
+        command = self._out(self._stop_torque(now, stop, dt), dt, self.limits.stop_rate)
         if self._stopping.finished and not any_true(command != 0):
             self._stopping = None
             self.mode = Mode.DISABLED if self.fault is None else Mode.FAULT
         return command
 
-    def _stop_torque(self, now: float, stop: StopState | None) -> Array:
-        """The torque of the stop [N m]; a stop that fails becomes one that needs no state."""
+    def _stop_torque(self, now: float, stop: StopState | None, dt: float) -> Array:
+        """The torque of the stop [N m] after this step; a stop that fails becomes one that needs no state."""
         assert self._stopping is not None
-        if stop is not None:
-            stop.applied = self._limiter.last
+        last = self._limiter.last
         try:
-            return self._stopping.torque(now, stop)
+            if stop is None:
+                return self._in_proportion(self._stopping.torque(now, None), dt)
+            stop.applied = last
+            torque = self._stopping.torque(now, stop)
+            command = last + stop.nearest_within(torque - last, self.limits.stop_rate * dt)
+            if is_finite(command):
+                return command
+            raise ArithmeticError('its torque is not finite')
         except Exception as error:  # of any kind: an exception must not end a stop
             self.trip(now, Fault('stop', f'{type(error).__name__}: {error}'))
             self.fade(now)
-            return self._stopping.torque(now, stop)
+            return self._in_proportion(self._stopping.torque(now, None), dt)
 
     def _begin_stop(self, now: float) -> None:
         self._stopping = self.policy(self.stop, now, self._gravity)
 
     def _in_proportion(self, torque: Array, dt: float) -> Array:
-        """The torque after this step: all joints change in proportion, within the stop rate.
+        """The torque after this step: without a state, all joints change in proportion, within the stop rate.
 
         Joints that brake one after another would first accelerate the hand.
         """

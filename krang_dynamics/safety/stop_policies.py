@@ -96,11 +96,15 @@ class StopState:
         return -decay * self.momentum()
 
     def within_effort(self, torque: Array) -> Array:
-        """The torque [N m] within the effort limits whose accelerations are nearest to the intended ones.
+        """The torque [N m] within the effort limits whose accelerations are nearest to the intended ones."""
+        return self.nearest_within(torque, self.effort)
+
+    def nearest_within(self, torque: Array, limit: Array) -> Array:
+        """The torque [N m] within -limit .. limit whose accelerations are nearest to those of `torque`.
 
         In the metric A, so that braking that exceeds the limits never accelerates the robot.
         """
-        return kernels.within_effort(torque, self.effort, self.A, self.driven, ROUNDING)
+        return kernels.nearest_within(torque, limit, self.A, self.driven, ROUNDING)
 
     def fall(self, carried: Mask) -> Array:
         """Joint accelerations [rad/s2] of the driven joints without support, reversed: A^-1 Q.
