@@ -41,7 +41,7 @@ def run(options: argparse.Namespace) -> int:
     from ..scenarios.campaign.campaign_monitor import UNSAFE
     from ..scenarios.campaign.campaign_plan import load_plan
     from ..scenarios.campaign.campaign_report import Campaign
-    from ..scenarios.campaign.campaign_run import run_again, run_campaign
+    from ..scenarios.campaign.campaign_run import figures_of, run_again, run_campaign
 
     if options.runs < 1 or options.seed < 0 or (options.again or 0) < 0 or options.workers < 1:
         raise KrangError('--runs and --workers must be 1 or more, --seed and --again 0 or more')
@@ -63,6 +63,6 @@ def run(options: argparse.Namespace) -> int:
     print(campaign.text())
     write(options.json, json.dumps(campaign.as_json(), indent=1))
     if options.html:
-        write(options.html, campaign.html())
+        write(options.html, campaign.html(figures_of(robot, plan, campaign.worst())))
     too_few = options.min_held is not None and not campaign.held >= options.min_held
     return int(too_few or campaign.count(UNSAFE) > options.max_unsafe)

@@ -4,7 +4,7 @@ import base64
 import html
 import io
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 STYLE_SHEET = """
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 72em; margin: 2em auto; color: #222 }
@@ -20,13 +20,24 @@ def page(title: str, parts: Iterable[str], more: str = '') -> str:
     return f'<!doctype html><html><head>{head}</head><body>{body}</body></html>'
 
 
-def html_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table of plain text."""
+class Link(NamedTuple):
+    """Text that leads to the part of the page with this name."""
+
+    text: str
+    name: str
+
+
+def html_table(header: Sequence[str], rows: Iterable[Sequence[str | Link]]) -> str:
+    """A table of plain text and links."""
     head = ''.join(f'<th>{html.escape(cell)}</th>' for cell in header)
-    body = ''.join(
-        '<tr>' + ''.join(f'<td>{html.escape(cell)}</td>' for cell in row) + '</tr>' for row in rows
-    )
+    body = ''.join('<tr>' + ''.join(f'<td>{_cell(cell)}</td>' for cell in row) + '</tr>' for row in rows)
     return f'<table><tr>{head}</tr>{body}</table>'
+
+
+def _cell(cell: str | Link) -> str:
+    if isinstance(cell, Link):
+        return f'<a href="#{html.escape(cell.name)}">{html.escape(cell.text)}</a>'
+    return html.escape(cell)
 
 
 def paragraph(text: str) -> str:
@@ -44,8 +55,9 @@ def new_figure(width: float, height: float) -> Any:
     return figure
 
 
-def image(figure: Any) -> str:
-    """A figure of matplotlib as an embedded picture."""
+def image(figure: Any, name: str = '') -> str:
+    """A figure of matplotlib as an embedded picture, to which links of this name lead."""
     buffer = io.BytesIO()
     figure.savefig(buffer, format='png', dpi=80)
-    return f'<img alt="" src="data:image/png;base64,{base64.b64encode(buffer.getvalue()).decode()}">'
+    anchor = f'id="{html.escape(name)}" ' if name else ''
+    return f'<img {anchor}alt="" src="data:image/png;base64,{base64.b64encode(buffer.getvalue()).decode()}">'

@@ -21,12 +21,12 @@ from ...safety.joint_buffer import JointSamples
 from ...safety.modes import Fault, Mode
 from ..motions import JointMotion, smooth_step
 from .campaign_monitor import BEYOND, HELD, JUMP, STOPPED, UNSAFE, Monitor, Node, PromisedBounds
-from .campaign_plan import Conditions, Plan, motion_range
+from .campaign_plan import HOLD, MOVE, Conditions, Plan, motion_range
 from .campaign_robot import DisturbedRobot
 
 STEADY, EPOCH = 100.0, 1000.0  # steady clock and wall clock at the begin of a run [s]
 ENABLE = 0.6  # time of enable: the rate of the states is known then [s]
-MOVE, BACK, TRAVEL = 1.8, 4.6, 2.4  # begin of the two motions, and their duration [s]
+BACK, TRAVEL = 4.6, 2.4  # begin of the second motion, and the duration of both [s]
 QUEUE = 10  # states that wait for a controller that is frozen
 DRIVING = (Mode.RAMPING, Mode.ACTIVE)
 Fields = tuple[tuple[str, ...], Array, Array, Array, float]  # of JointSamples, without the arrival
@@ -73,8 +73,8 @@ class Loop:
         self.session.activate()
         self.guard = Guard(robot, plan.guard)
         drivers = self.session.controller.drivers
-        self.body = DisturbedRobot(robot, drivers, conditions, plan.duration)
-        bounds = PromisedBounds.of(robot, drivers.names, plan.settings.state_timeout, plan.contact_force)
+        self.body = DisturbedRobot(robot, drivers, conditions, plan.duration, plan.home(robot))
+        bounds = PromisedBounds.of(robot, drivers.names, plan.settings.values, plan.contact_force)
         self.monitor = Monitor(
             robot, self.body.true, bounds, self.body.commanded, self.period, conditions.get('torque_lag')
         )
@@ -275,7 +275,11 @@ class Loop:
     def _timetable(self) -> list[tuple[float, str]]:
         """Times and names of all requests."""
         script = [(ENABLE, 'enable')]
-        if self.robot.config.rolling:
+        if isinstance(self.plan.scenario, JointTrajectory):
+            script.append((MOVE, 'motion'))
+        elif self.plan.scenario == HOLD:
+            pass
+        elif self.robot.config.rolling:
             script.append((MOVE, 'drive'))
         elif len(self.robot.actuated_joint_names) == self.robot.nv:
             script += [(MOVE, 'goal'), (BACK, 'home')]
@@ -292,7 +296,7 @@ class Loop:
         if not self.is_running(t):
             return
         monitor, session, now, clock = self.monitor, self.session, STEADY + t, self.clock(t)
-        if name in ('goal', 'home', 'stream', 'rest', 'drive'):
+        if name in ('goal', 'home', 'stream', 'rest', 'drive', 'motion'):
             self._reference_request(t, name)
         elif name in ('enable', 'disable'):
             session.guard_problem = self._link.problem(now)
@@ -346,7 +350,9 @@ class Loop:
 
     def _reference_request(self, t: float, name: str) -> None:
         robot, dice = self.robot, self._request_dice
-        if name == 'drive':
+        if name == 'motion' and isinstance(self.plan.scenario, JointTrajectory):
+            trajectory = self.plan.scenario
+        elif name == 'drive':
             trajectory = _drive()
         elif name == 'rest':
             trajectory = JointTrajectory((), np.zeros(0), np.zeros((0, 0)))

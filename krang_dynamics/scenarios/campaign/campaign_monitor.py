@@ -1,7 +1,9 @@
 """Judges one run by what reaches the drivers and by the true motion. It uses no code of the controller."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import inf
+from typing import Any
 
 import numpy as np
 import pinocchio as pin
@@ -16,6 +18,7 @@ FASTEST = 0.5  # of any point in a `lower` stop, under the robot's own weight [m
 TOLERANCE = 1.05  # times the speed at which the stop began
 BRAKING = 1.0  # time in which a faster robot is slowed down [s]
 LAGS = 3.0  # time constants after which the torque of a driver has followed its command
+MISSING = 0.025  # without a state, after which none shows what a push does [s]
 WATCHDOG = 0.012  # between two steps of a controller without states [s]
 REACTION = 0.05  # of the guard (P11) [s]
 STEP = 0.02  # longest time for which one command of a controller may be rated [s] (P3)
@@ -33,8 +36,10 @@ class PromisedBounds:
     """The promised numbers, over joint_names; `gain` [N m per unit] is that of every driver."""
 
     effort: Array  # [N m]
-    rate: Array  # [N m/s]
+    rate: Array  # [N m/s] ...
+    stop_rate: Array  # ... and while stopping [N m/s]
     velocity: Array  # [rad/s]
+    margin: Array  # of the position limits [rad, m]
     following_error: Array  # [rad, m]
     timeout: float  # of states [s]
     is_lowered: bool  # whether P13 applies
@@ -47,36 +52,49 @@ class PromisedBounds:
 
     @classmethod
     def of(
-        cls, robot: Robot, drivers: tuple[str, ...], timeout: float, contact_force: float
+        cls, robot: Robot, drivers: tuple[str, ...], given: Mapping[str, Any], contact_force: float
     ) -> 'PromisedBounds':
-        """The defaults of a robot, from its URDF and robot file."""
+        """The parameters that are given, else the defaults of the URDF and the robot file."""
         joints = [robot.config.joints[name] for name in robot.joint_names]
+
+        def value(name: str, default: Any) -> Any:
+            return default if given.get(name) is None else given[name]
+
+        def limit(name: str, default: Any) -> Array:
+            return np.broadcast_to(np.asarray(value(name, default), dtype=float), (robot.nv,))
+
         peak = np.array([robot.urdf.joints[name].effort for name in robot.joint_names])
         nominal = np.array([inf if j.nominal_torque is None else j.nominal_torque for j in joints])
-        effort = np.minimum(peak, nominal)
-        rate = np.array(
-            [10 * e if j.effort_rate is None else j.effort_rate for j, e in zip(joints, effort, strict=True)]
-        )
-        error = np.array([0.2 if j.following_error is None else j.following_error for j in joints])
+        effort = np.minimum(peak, limit('limits.effort', nominal))
+
+        def rate(effort: Array) -> list[float]:
+            rates = zip(joints, effort, strict=True)
+            return [10 * e if j.effort_rate is None else j.effort_rate for j, e in rates]
+
+        speed = [OVERSPEED * robot.urdf.motion_limits(name)[2] for name in robot.joint_names]
+        error = [0.2 if j.following_error is None else j.following_error for j in joints]
+        stop = robot.config.stop
         actuators = [next(a for a in robot.config.actuators if a.name == name) for name in drivers]
         gain, largest, in_volts = [], [], robot.config.command_unit == 'voltage'
         for a in actuators:
-            motor, limit = robot.config.joints[a.joint].motor, effort[robot.joint_names.index(a.joint)]
+            motor, most = robot.config.joints[a.joint].motor, effort[robot.joint_names.index(a.joint)]
             unit = {
                 'torque': a.ratio,
                 'current': (motor.torque_constant or 1.0) * motor.gear,
                 'voltage': (motor.torque_constant or 1.0) * motor.gear / (motor.resistance or 1.0),
             }[robot.config.command_unit]
             gain.append(a.sign * unit)
-            largest.append((motor.supply or inf) if in_volts else limit * a.share / unit)
+            largest.append((motor.supply or inf) if in_volts else most * a.share / unit)
         return cls(
             effort,
-            rate,
-            OVERSPEED * np.array([robot.urdf.motion_limits(name)[2] for name in robot.joint_names]),
-            error,
-            timeout,
-            robot.config.stop.policy == 'lower',
-            robot.config.stop.blind_time + robot.config.stop.time,
+            limit('limits.effort_rate', rate(effort)),
+            limit('stop.rate', rate(np.minimum(peak, nominal))),
+            limit('limits.velocity', speed),
+            limit('limits.position_margin', 0.0),
+            limit('limits.following_error', error),
+            value('state_timeout', 0.1),
+            value('stop.policy', stop.policy) == 'lower',
+            value('stop.blind_time', stop.blind_time) + value('stop.time', stop.time),
             contact_force,
             np.array([robot.joint_names.index(a.joint) for a in actuators]),
             np.array(gain),
@@ -123,8 +141,8 @@ class Monitor:
         self.delay = 0.0  # longest way of a command to the drivers [s]
         self.is_enabled = self.is_released = False
         self.is_alive = True  # the controller
-        self._low = np.concatenate([robot.lower, -bounds.velocity])
-        self._high = np.concatenate([robot.upper, bounds.velocity])
+        self._low = np.concatenate([robot.lower + bounds.margin, -bounds.velocity])
+        self._high = np.concatenate([robot.upper - bounds.margin, bounds.velocity])
         self._model, self._map, self._commanded = true.model, true.joint_map, commanded
         self._data = self._model.createData()
         self._motions = [motion.vector for motion in self._data.v]  # of the links, in their axes
@@ -133,11 +151,12 @@ class Monitor:
         # v + w x r, from the motion (v, w) of a link to the origin r of a frame.
         self._origins = np.array([np.hstack([np.eye(3), -pin.skew(f.placement.translation)]) for f in frames])
         self._largest = bounds.largest * (1 + ROUNDING)
-        self._rate, self._is_commanded = bounds.rate[bounds.rows], commanded > 0
+        self._is_commanded = commanded > 0
         self._stop: float | None = None  # when the present stop began [s]
         self._was_driving = False
         self._first, self._settled = 0.0, inf  # largest speed until then [m/s], and when [s]
         self._energy = 0.0  # largest kinetic energy until then [J]
+        self._pushed = -inf  # when something outside acted on the robot last [s]
         self._cause = ''  # why the present stop is not judged
         self._past_cause = ''  # the same, until the robot had time to brake after it
         self._is_over = False  # it has ended without states, and nothing brakes the robot any more
@@ -208,7 +227,8 @@ class Monitor:
         elapsed = START if is_first else min(now - node.sent, STEP)
         if node is self.guard and node.is_driving:
             elapsed = JITTER
-        allowed = self._rate * (elapsed + ROUNDING)
+        rate = bounds.rate if node.is_driving else bounds.stop_rate
+        allowed = rate[bounds.rows] * (elapsed + ROUNDING)
         if np.count_nonzero(np.abs((command - before) * bounds.gain) > allowed):
             self.fail(now, f'P3: the torque of the {node.name} changes too fast')
 
@@ -265,7 +285,7 @@ class Monitor:
     def _begin_braking(self, now: float, change: Array) -> None:
         """From now on the robot is slowed down, as soon as the torque has changed by so much [N m] (P3)."""
         rows = self._is_commanded
-        wait = float((change[rows] / self.bounds.rate[rows]).max())
+        wait = float((change[rows] / self.bounds.stop_rate[rows]).max())
         self._first, self._energy = 0.0, 0.0
         self._settled = now + wait + self.delay + LAGS * self._lag + self.period
 
@@ -276,9 +296,12 @@ class Monitor:
         if not self.bounds.is_lowered or self.is_released:
             return
         in_charge = self.controller if self.is_alive and self.guard.is_driving else self.guard
+        if is_pushed:
+            self._pushed = now
         blind = now - in_charge.arrival - self.bounds.timeout
         self._is_over |= blind > self.bounds.blind_stop
-        cause = beyond or ('no states' if blind > 0 or self._is_over else '')
+        is_unseen = self._pushed > in_charge.arrival + MISSING  # no state shows what the push did
+        cause = beyond or ('no states' if blind > 0 or is_unseen or self._is_over else '')
         if self._cause and not cause:  # the states are back, and the robot may need all torque
             self._begin_braking(now, np.abs(torque) + self.bounds.effort)
             self._past_cause = self._cause

@@ -3,14 +3,18 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from math import inf, pi
+from pathlib import Path
 from typing import Any
 from zlib import crc32
 
 import numpy as np
 
 from ...arrays import Array
+from ...bags.io.motion_file import read_motion
+from ...control.builder import limits_of
 from ...control.drivers import drivers_of
 from ...control.guard import GuardSettings
+from ...control.reference.trajectory import Bounds, JointTrajectory, PreparedTrajectory
 from ...control.settings import Settings
 from ...errors import ConfigError, KrangError, suggestion
 from ...robot.model import Robot
@@ -19,6 +23,11 @@ from ...simulation.simulated_robot import default_terms
 
 SINGLE = 0.6  # share of the runs with one disturbance; the others have several
 MOST = 4  # disturbances in one run
+DEVIATIONS = 3.0  # of a normal distribution, in which its sizes are
+DURATION = 9.0  # of a run [s]
+MOVE = 1.8  # time at which a motion begins [s]
+SETTLING = 2.0  # time left after a motion from a file [s]
+HOLD = 'hold'  # the scenario without a motion
 FASTEST = 0.4  # of the velocity limits, in the motion of a run
 LEVER = 0.1  # shortest lever arm of a force [m]
 CONTACT = 280.0  # bound of a contact force, or what a motor can press: ISO/TS 15066, hand, transient [N]
@@ -34,19 +43,21 @@ class Disturbance:
     high: float
     unit: str
     nominal: float = 0.0  # the size without a disturbance
+    least: float = 0.0  # that is possible ...
+    most: float = inf  # ... at all
 
 
 # Joint, time, direction and sign are drawn as well, see campaign_robot.py and campaign_loop.py.
 DISTURBANCES = (
-    Disturbance('start', 0.0, 1.0, ''),  # start pose, from home (0) to any pose (1)
-    Disturbance('mass', 0.0, 0.2, ''),  # error of the mass of every link
-    Disturbance('inertia', 0.0, 0.5, ''),  # error of the inertia of every link
+    Disturbance('start', 0.0, 1.0, '', most=1.0),  # start pose, from home (0) to any pose (1)
+    Disturbance('mass', 0.0, 0.2, '', most=0.9),  # error of the mass of every link
+    Disturbance('inertia', 0.0, 0.5, '', most=0.9),  # error of the inertia of every link
     Disturbance('friction', 0.0, 2.0, '', 1.0),  # true friction, relative to the model
     Disturbance('rotor', 0.5, 1.5, '', 1.0),  # true rotor inertia, relative to the model
     Disturbance('payload', 0.0, 0.0, 'kg'),  # payload that the controller does not know
     Disturbance('delay', 0.0, 0.02, 's'),  # delay of states and commands together
     Disturbance('jitter', 0.0, 0.01, 's'),  # random part of the delay
-    Disturbance('loss', 0.0, 0.6, ''),  # fraction of the states that are lost
+    Disturbance('loss', 0.0, 0.6, '', most=1.0),  # fraction of the states that are lost
     Disturbance('position_noise', 0.0, 2e-3, 'rad'),  # standard deviation of measured positions
     Disturbance('velocity_noise', 0.0, 0.1, 'rad/s'),  # standard deviation of measured velocities
     Disturbance('quantisation', 0.0, 5e-3, 'rad'),  # resolution of measured positions
@@ -61,7 +72,7 @@ DISTURBANCES = (
     Disturbance('wrong_sign', 0.0, 0.0, ''),  # a driver turns the other way
     Disturbance('push', 0.0, 0.0, 'N'),  # force at a hand, for up to half a second
     Disturbance('wall', 0.0, 0.1, 'm'),  # distance of a wall from a hand
-    Disturbance('clock_jump', -2.0, 2.0, 's'),  # the wall clock is set
+    Disturbance('clock_jump', -2.0, 2.0, 's', least=-inf),  # the wall clock is set
     Disturbance('requests', 1.0, 8.0, ''),  # number of requests at random times
     Disturbance('frozen_controller', 0.02, 1.0, 's'),  # the controller does not run
     Disturbance('killed_controller', 0.0, 0.0, ''),  # the controller is killed
@@ -79,7 +90,9 @@ class Plan:
     duration: float  # of a run [s]
     accuracy: float  # largest error at the end of a run that is held [rad, m]
     contact_force: float  # largest force on a wall [N]
-    vary: Mapping[str, tuple[float, float]]  # range of every disturbance
+    vary: Mapping[str, tuple[float, float]]  # range of every disturbance, uniform ...
+    normal: Mapping[str, tuple[float, float]] = field(default_factory=dict)  # ... or mean and deviation
+    scenario: str | JointTrajectory = ''  # HOLD, a motion, or the default motion of the robot
 
     def draw(self, seed: int) -> 'Conditions':
         """The disturbances of one run; they depend on the seed and the plan alone."""
@@ -87,8 +100,21 @@ class Plan:
         names = [row.name for row in DISTURBANCES if row.name in self.vary]
         count = 1 if dice.random() < SINGLE else int(dice.integers(2, MOST + 1))
         chosen = sorted(dice.choice(len(names), min(count, len(names)), replace=False).tolist())
-        values = {names[i]: float(dice.uniform(*self.vary[names[i]])) for i in chosen}
-        return Conditions(seed, values)
+        return Conditions(seed, {names[i]: self._size(names[i], dice) for i in chosen})
+
+    def _size(self, name: str, dice: np.random.Generator) -> float:
+        low, high = self.vary[name]
+        if name in self.normal:
+            return float(min(max(dice.normal(*self.normal[name]), low), high))
+        return float(dice.uniform(low, high))
+
+    def home(self, robot: Robot) -> Array:
+        """The pose before any disturbance: that of the robot, or the begin of the motion."""
+        q = robot.home.copy()
+        if isinstance(self.scenario, JointTrajectory):
+            rows = [robot.joint_names.index(name) for name in self.scenario.joint_names]
+            q[rows] = self.scenario.positions[0]
+        return q
 
 
 @dataclass(frozen=True)
@@ -106,38 +132,73 @@ class Conditions:
         return np.random.default_rng([self.seed, crc32(name.encode())])
 
 
-def load_plan(robot: Robot, path: str | None = None) -> Plan:
-    """The plan in a YAML file, or the default plan of a robot.
+NUMBERS = ('rate', 'duration', 'accuracy', 'contact_force')
+KEYS = ('terms', 'settings', 'guard', 'scenario', *NUMBERS, 'vary')
 
-    Entries: terms, settings, guard, rate, duration, accuracy, contact_force, vary. If `vary` is given, only
-    what it names is varied: a range, or nothing for the default range.
+
+def load_plan(robot: Robot, path: str | None = None) -> Plan:
+    """The plan in a YAML file, whose entries are KEYS, or the default plan of a robot.
+
+    If `vary` is given, only what it names is varied: a range, a value, {normal: [mean, deviation]}, or
+    nothing for the default range.
     """
-    entries = _read(path) if path else {}
     default = default_plan(robot)
-    unknown = [key for key in entries if key not in KEYS]
-    if unknown:
-        raise ConfigError(f'{path}: unknown entry {unknown[0]!r}{suggestion(unknown[0], KEYS)}')
+    if path is None:
+        return default
     try:
-        settings = default.settings.replace(**_section(entries, 'settings'))
-        if 'terms' in entries:
-            settings = settings.replace(terms=entries['terms'])
-        guard = default.guard.replace(**_section(entries, 'guard'))
-        numbers = {key: float(entries.get(key, getattr(default, key))) for key in NUMBERS}
-        vary = _ranges(entries['vary'], default) if 'vary' in entries else default.vary
-        plan = replace(default, settings=settings, guard=guard, vary=vary, **numbers)
-    except (TypeError, ValueError) as error:
-        if isinstance(error, KrangError) and not path:
-            raise
-        raise ConfigError(f'{path}: {error}') from None
-    if not (50 <= plan.rate < inf and 3 <= plan.duration < inf):
-        raise ConfigError(f'{path}: rate must be 50 Hz or more, duration 3 s or more')
-    if not (0 < plan.accuracy < inf and 0 < plan.contact_force < inf):
-        raise ConfigError(f'{path}: accuracy and contact_force must be positive')
+        plan = _planned(robot, default, _read(path), Path(path).parent)
+    except (KrangError, TypeError, ValueError, OverflowError) as error:
+        raise ConfigError(f'{path}: {str(error).removeprefix(f"{path}: ")}') from None
     return plan
 
 
-NUMBERS = ('rate', 'duration', 'accuracy', 'contact_force')
-KEYS = ('terms', 'settings', 'guard', *NUMBERS, 'vary')
+def _planned(robot: Robot, default: Plan, entries: Mapping[str, Any], folder: Path) -> Plan:
+    """The default plan with the entries of a file in a folder."""
+    for key in entries:
+        if key not in KEYS:
+            raise ConfigError(f'unknown entry {key!r}{suggestion(str(key), KEYS)}')
+    given = _section(entries, 'settings')
+    settings = default.settings.replace(**given)
+    if 'terms' in entries:
+        settings = settings.replace(terms=entries['terms'])
+    # As in a parameter file, what both nodes have in common is given once.
+    common = {name: value for name, value in given.items() if name in GuardSettings.parameters()}
+    guard = default.guard.replace(**(common | _section(entries, 'guard')))
+    scenario = _scenario(robot, settings, entries.get('scenario'), folder)
+    vary, normal = default.vary, default.normal
+    if isinstance(scenario, JointTrajectory):
+        duration = MOVE + float(scenario.times[-1]) + SETTLING
+        default = replace(default, duration=max(DURATION, duration))
+        vary = {name: limits for name, limits in vary.items() if name != 'start'}
+    if 'vary' in entries:
+        vary, normal = _sizes(entries['vary'], vary)
+        if isinstance(scenario, JointTrajectory) and 'start' in vary:
+            raise ConfigError(
+                'vary: start cannot be varied: the motion of the scenario begins where it begins'
+            )
+    numbers = {key: _number(key, entries.get(key, getattr(default, key))) for key in NUMBERS}
+    if not (50 <= numbers['rate'] <= 5000 and 3 <= numbers['duration'] <= 3600):
+        raise ConfigError('rate must be within 50 .. 5000 Hz, duration within 3 .. 3600 s')
+    if not (0 < numbers['accuracy'] < inf and 0 < numbers['contact_force'] < inf):
+        raise ConfigError('accuracy and contact_force must be positive')
+    return Plan(settings, guard, vary=vary, normal=normal, scenario=scenario, **numbers)
+
+
+def _scenario(robot: Robot, settings: Settings, value: Any, folder: Path) -> str | JointTrajectory:
+    """What the robot does in a run: HOLD, the motion in a file, or nothing for the default motion."""
+    if value is None or value == HOLD:
+        return value or ''
+    if not isinstance(value, str):
+        raise ConfigError(f'scenario is {value!r}; it must be {HOLD} or the file of a motion (.csv, .yaml)')
+    motion = read_motion(folder / value)
+    bounds = Bounds(robot, limits_of(settings, robot, drivers_of(settings, robot).joints))
+    prepared = PreparedTrajectory(robot, bounds, motion)
+    if prepared.is_stop or prepared.is_set_point:
+        raise ConfigError(f'scenario: {value} has no point after the begin of the motion')
+    start = np.zeros((4, len(motion.joint_names)))
+    start[0] = motion.positions[0]
+    prepared.joined(start, 0.0)  # from rest; InputError if a limit is exceeded
+    return motion
 
 
 def default_plan(robot: Robot) -> Plan:
@@ -159,7 +220,7 @@ def default_plan(robot: Robot) -> Plan:
         settings,
         GuardSettings(),
         500.0 if is_passive else 250.0,
-        9.0,
+        DURATION,
         0.1,
         max(CONTACT, float(forces.max())),
         vary,
@@ -214,22 +275,48 @@ def _section(entries: Mapping[str, Any], name: str) -> dict[str, Any]:
     section = entries.get(name) or {}
     if not isinstance(section, dict):
         raise ConfigError(f'{name} must be parameters and their values')
-    return section
+    return {str(key): value for key, value in section.items()}
 
 
-def _ranges(entries: Any, default: Plan) -> dict[str, tuple[float, float]]:
+def _number(name: str, value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ConfigError(f'{name} is {value!r}; it must be a number')
+    return float(value)
+
+
+Ranges = dict[str, tuple[float, float]]
+
+
+def _sizes(entries: Any, default: Mapping[str, tuple[float, float]]) -> tuple[Ranges, Ranges]:
+    """The range of every disturbance, and mean and deviation of those with a normal distribution."""
     if not isinstance(entries, dict) or not entries:
         raise ConfigError(f'vary must name disturbances: {", ".join(NAMES)}')
-    ranges = {}
+    ranges, normal = {}, {}
     for name, value in entries.items():
-        if name not in NAMES:
-            raise ConfigError(f'vary: unknown disturbance {name!r}{suggestion(name, NAMES)}')
+        row = next((row for row in DISTURBANCES if row.name == name), None)
+        if row is None:
+            raise ConfigError(f'vary: unknown disturbance {name!r}{suggestion(str(name), NAMES)}')
         if value is None:
-            row = next(row for row in DISTURBANCES if row.name == name)
-            ranges[name] = default.vary.get(name, (row.low, row.high))
+            ranges[name] = default.get(name, (row.low, row.high))
             continue
-        low, high = value if isinstance(value, list) and len(value) == 2 else (value, value)
-        ranges[name] = (float(low), float(high))
-        if not -inf < ranges[name][0] <= ranges[name][1] < inf:
-            raise ConfigError(f'vary: {name} is {value}; write [lowest, highest]')
-    return ranges
+        if isinstance(value, dict):
+            mean, deviation = normal[name] = _pair(name, value.get('normal'))
+            spread = DEVIATIONS * abs(deviation)
+            low, high = max(mean - spread, row.least), min(mean + spread, row.most)
+            is_right = deviation > 0 and row.least <= mean <= row.most
+        else:
+            low, high = _pair(name, value if isinstance(value, list) else [value, value])
+            is_right = row.least <= low <= high <= row.most
+        if not (is_right and -inf < low <= high < inf):
+            raise ConfigError(
+                f'vary: {name} is {value}; write [lowest, highest] or {{normal: [mean, deviation]}}, '
+                f'within {row.least:g} .. {row.most:g}'
+            )
+        ranges[name] = low, high
+    return ranges, normal
+
+
+def _pair(name: str, value: Any) -> tuple[float, float]:
+    if not isinstance(value, list) or len(value) != 2:
+        raise ConfigError(f'vary: {name} is {value!r}; it must be two numbers')
+    return _number(f'vary: {name}', value[0]), _number(f'vary: {name}', value[1])

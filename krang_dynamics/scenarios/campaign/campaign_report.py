@@ -1,7 +1,7 @@
 """What a campaign found: outcomes by cause, what the set-up survives, and the worst runs."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from math import isfinite, nan
 from typing import Any
@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 
 from ...arrays import Array
-from ...bags.io.html_page import html_table, image, new_figure, page, paragraph
+from ...bags.io.html_page import Link, html_table, image, new_figure, page, paragraph
 from ...text import number, table
 from .campaign_loop import RunResult
 from .campaign_monitor import BEYOND, HELD, OUTCOMES, STOPPED, UNSAFE
 from .campaign_plan import DISTURBANCES, Disturbance, Plan
 
 BINS = 5  # sizes of a disturbance that are distinguished
-WORST = 20  # runs that the report lists
+WORST = 10  # runs that the report shows
 # The robustness criteria of RealAIGym, by the disturbances that stand for them.
 CRITERIA = {
     'model inaccuracy': ('mass', 'inertia', 'friction', 'rotor', 'payload'),
@@ -131,12 +131,12 @@ class Campaign:
             )
         return rows
 
-    def html(self) -> str:
-        """The report as one HTML file."""
+    def html(self, figures: Mapping[int, Any]) -> str:
+        """The report as one HTML file; `figures` show the worst runs, by seed."""
         plan, outcomes = self.plan, ', '.join(f'{self.count(outcome)} {outcome}' for outcome in OUTCOMES)
-        worst = [
+        worst: list[list[str | Link]] = [
             [
-                str(r.seed),
+                Link(str(r.seed), f'run-{r.seed}'),
                 r.outcome,
                 r.reason,
                 number(r.speed, 3),
@@ -163,6 +163,8 @@ class Campaign:
                 image(self._curves()),
                 '<h2>Robustness: held runs by criterion [%]</h2>',
                 html_table(['criterion', 'held [%]'], [[k, f'{v:.1f}'] for k, v in self.scores().items()]),
+                '<h2>What the worst runs looked like</h2>',
+                *(image(figure, f'run-{seed}') for seed, figure in figures.items()),
             ],
         )
 

@@ -28,13 +28,15 @@ class DisturbedRobot:
     `robot` is the model that the controller knows. Driven joints without a driver are held in their place.
     """
 
-    def __init__(self, robot: Robot, drivers: Drivers, conditions: Conditions, duration: float) -> None:
+    def __init__(
+        self, robot: Robot, drivers: Drivers, conditions: Conditions, duration: float, home: Array
+    ) -> None:
         self.robot, self.drivers, self.conditions = robot, drivers, conditions
         self.commanded = np.isin(robot.joint_names, drivers.joints).astype(float)  # 1 where torque is given
         self._driven = [robot.joint_names.index(name) for name in robot.actuated_joint_names]
         self.true = true_robot(robot, conditions)
         self.begin = fault_time(conditions, duration)
-        self.start = self._start_pose()
+        self.start = self._start_pose(home)
         has_wall = 'wall' in conditions.values
         self.plant = PinocchioPlant(
             self.true, timestep=CONTACT_STEP if has_wall else STEP, end_stops=self._end_stops()
@@ -53,14 +55,14 @@ class DisturbedRobot:
 
     # -- what is drawn ---------------------------------------------------------------------------------
 
-    def _start_pose(self) -> Array:
+    def _start_pose(self, home: Array) -> Array:
         robot, share = self.robot, self.conditions.get('start')
         dice = self.conditions.dice('start')
         if robot.config.rolling:
-            return robot.home
+            return home
         if len(robot.actuated_joint_names) < robot.nv:  # it balances
-            return robot.home + share * 0.2 * dice.uniform(-1, 1, robot.nv)
-        pose = robot.home + share * self.commanded * (any_pose(robot, dice) - robot.home)
+            return home + share * 0.2 * dice.uniform(-1, 1, robot.nv)
+        pose = home + share * self.commanded * (any_pose(robot, dice) - home)
         return np.asarray(pose)
 
     def _end_stops(self) -> tuple[Array, Array]:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from math import isfinite
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -54,13 +55,22 @@ def run_again(robot: Robot, plan: Plan, seed: int, picture: str | None, bag: str
     trace = Trace()
     result = run_once(robot, plan, seed, trace)
     if picture is not None:
-        paint_run(robot, result, trace, picture)
+        with writing(picture):
+            run_figure(robot, result, trace).savefig(picture, dpi=90)
     if bag is not None:
         write_bag(robot, trace, bag)
     return result
 
 
-def paint_run(robot: Robot, result: RunResult, trace: Trace, file: str) -> None:
+def figures_of(robot: Robot, plan: Plan, results: Sequence[RunResult]) -> dict[int, Any]:
+    """What these runs looked like, by seed."""
+    traces = {result.seed: Trace() for result in results}
+    return {
+        seed: run_figure(robot, run_once(robot, plan, seed, trace), trace) for seed, trace in traces.items()
+    }
+
+
+def run_figure(robot: Robot, result: RunResult, trace: Trace) -> Any:
     """Positions, torques and the fastest point over time, with the modes of the controller."""
     from matplotlib import colormaps
 
@@ -90,8 +100,7 @@ def paint_run(robot: Robot, result: RunResult, trace: Trace, file: str) -> None:
             below.axvline(time, lw=0.5, color='#999')
             below.annotate(mode, (time, below.get_ylim()[1]), rotation=90, fontsize='x-small', va='top')
             last = mode
-    with writing(file):
-        figure.savefig(file, dpi=90)
+    return figure
 
 
 def write_bag(robot: Robot, trace: Trace, path: str | Path) -> None:

@@ -39,6 +39,19 @@ def test_a_loop_that_is_too_slow_for_its_gains_ends_in_a_stop_that_does_not_osci
     assert (result.outcome, result.reason) == (STOPPED, 'velocity')
 
 
+def test_gains_that_become_unstable_end_in_a_stop_that_brakes_every_joint_at_once():
+    """One joint must change its torque by 80 N m first, in 80 ms; the other needs 10."""
+    result = run('planar_2r', 9.0, 900036, requests=2.066982328482605)
+    assert (result.outcome, result.reason) == (STOPPED, 'velocity')
+
+
+def test_a_push_that_no_state_shows_is_beyond_control():
+    """The clock is set as the states end; the push follows while the last state is not yet too old."""
+    gone = {'outage': 3.8637914306425416, 'clock_jump': 1.5236982148853637, 'delay': 0.0067461233186694395}
+    result = run('planar_2r', 9.0, 910317, push=12.69957218640947, **gone)
+    assert (result.outcome, result.reason) == (BEYOND, 'no states')
+
+
 def test_a_sensor_that_shifts_when_the_clock_is_set_is_noticed():
     result = run('pendubot', 6.0, 300056, jump=0.7271408480172362, clock_jump=1.3604154356018672)
     assert (result.outcome, result.reason) == (STOPPED, 'state')

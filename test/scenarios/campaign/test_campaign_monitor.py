@@ -110,7 +110,7 @@ def by_the_clock(original):
 # Name, what is changed, the defect, the disturbance that reveals it, the request that reveals it.
 MUTANTS = [
     ('no effort limit', [(OutputLimiter, 'limit', unlimited)], {'push': (150, 200)}, ''),
-    ('no rate limit', [(OutputLimiter, 'limit', without_rate)], {'requests': (3, 3)}, 'disable'),
+    ('no rate limit', [(OutputLimiter, 'limit', without_rate)], {'velocity_noise': (0.1, 0.1)}, ''),
     (
         'emergency stop ignored',
         [(Session, 'step', None), (Guard, 'step', without('emergency_stop', None))],

@@ -2,14 +2,15 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from harness import robot_named
 
 import krang_dynamics as kd
-from krang_dynamics.errors import KrangError
-from krang_dynamics.scenarios.campaign.campaign_loop import Loop
-from krang_dynamics.scenarios.campaign.campaign_monitor import STOPPED, UNSAFE
-from krang_dynamics.scenarios.campaign.campaign_plan import NAMES, Conditions, load_plan
+from krang_dynamics.errors import ConfigError, KrangError
+from krang_dynamics.scenarios.campaign.campaign_loop import Loop, Trace, run_once
+from krang_dynamics.scenarios.campaign.campaign_monitor import HELD, STOPPED, UNSAFE
+from krang_dynamics.scenarios.campaign.campaign_plan import MOVE, NAMES, SETTLING, Conditions, load_plan
 
 
 @pytest.mark.parametrize('name', kd.robots())
@@ -43,17 +44,86 @@ def test_a_draw_depends_on_the_seed_alone():
             assert plan.vary[name][0] <= value <= plan.vary[name][1]
 
 
-def test_a_file_replaces_terms_settings_and_ranges(tmp_path):
+def written(tmp_path, text, robot='planar_2r'):
     path = tmp_path / 'plan.yaml'
-    path.write_text(
+    path.write_text(text)
+    return load_plan(robot_named(robot), str(path))
+
+
+def test_a_file_replaces_terms_settings_and_ranges(tmp_path):
+    plan = written(
+        tmp_path,
         'terms: [gravity, damping]\nsettings: {damping: 2.0}\nduration: 8\n'
-        'vary: {delay: [0, 0.03], mass: , outage: 1.0}\n'
+        'vary: {delay: [0, 0.03], mass: , outage: 1.0}\n',
     )
-    plan = load_plan(robot_named('planar_2r'), str(path))
     assert plan.settings.terms == ('gravity', 'damping')
     assert plan.settings.damping == 2.0
     assert plan.duration == 8
     assert plan.vary == {'delay': (0.0, 0.03), 'mass': (0.0, 0.2), 'outage': (1.0, 1.0)}
+
+
+def test_a_size_may_be_normally_distributed(tmp_path):
+    plan = written(tmp_path, 'vary: {mass: {normal: [0.1, 0.02]}, delay: {normal: [0, 0.01]}}')
+    assert plan.vary == {'mass': pytest.approx((0.04, 0.16)), 'delay': pytest.approx((0.0, 0.03))}
+    masses, delays = (
+        [draw.values[name] for draw in map(plan.draw, range(4000)) if name in draw.values]
+        for name in ('mass', 'delay')
+    )
+    assert (np.mean(masses), np.std(masses)) == pytest.approx((0.1, 0.02), rel=0.05)
+    assert min(delays) == 0  # a delay is not negative, and half of the drawn ones are
+    assert np.mean(np.array(delays) == 0) == pytest.approx(0.5, abs=0.05)
+
+
+def test_what_both_nodes_have_in_common_is_given_once(tmp_path):
+    plan = written(tmp_path, 'settings: {state_timeout: 0.05, stop.policy: hold}\nguard: {silence: 0.03}')
+    assert (plan.settings.state_timeout, plan.guard.state_timeout) == (0.05, 0.05)
+    assert (plan.settings.stop_policy, plan.guard.stop_policy) == ('hold', 'hold')
+    assert plan.guard.silence == 0.03
+
+
+MOTION = 'time,q.joint_1,q.joint_2\n0,0.2,0.3\n1.5,0.4,0.1\n3,0.8,-0.4\n4.5,0.6,-0.2\n'
+
+
+def test_the_scenario_may_be_a_motion_in_a_file(tmp_path):
+    (tmp_path / 'motion.csv').write_text(MOTION)
+    plan = written(tmp_path, 'scenario: motion.csv\nvary: {delay: 0.002}')
+    trace = Trace()
+    assert run_once(robot_named('planar_2r'), plan, 1, trace).outcome == HELD
+    at = np.searchsorted(trace.times, [MOVE, MOVE + 1.5, MOVE + 3.0, 9.0 - 1 / plan.rate])
+    expected = [[0.2, 0.3], [0.4, 0.1], [0.8, -0.4], [0.6, -0.2]]
+    np.testing.assert_allclose(np.array(trace.q)[at], expected, atol=0.02)
+
+
+def test_a_run_is_as_long_as_its_motion(tmp_path):
+    (tmp_path / 'motion.csv').write_text(MOTION.replace('4.5,', '20,'))
+    assert written(tmp_path, 'scenario: motion.csv').duration == MOVE + 20.0 + SETTLING
+
+
+def test_the_scenario_may_be_to_hold_the_robot(tmp_path):
+    trace = Trace()
+    plan = written(tmp_path, 'scenario: hold\nduration: 5\nvary: {delay: 0.002}')
+    assert run_once(robot_named('planar_2r'), plan, 1, trace).outcome == HELD
+    assert np.ptp(trace.q, axis=0).max() < 1e-3
+
+
+@pytest.mark.parametrize(
+    ('scenario', 'message'),
+    [
+        ('scenario: nowhere.csv', 'cannot be read'),
+        ('scenario: 3', 'must be hold or the file'),
+        ('scenario: fast.csv', 'velocity'),
+        ('scenario: point.csv', 'has no point after'),
+        ('scenario: other.csv', "unknown joint 'elbow'"),
+        ('scenario: motion.csv\nvary: {start: }', 'start cannot be varied'),
+    ],
+)
+def test_a_scenario_that_is_not_possible_is_refused(tmp_path, scenario, message):
+    (tmp_path / 'motion.csv').write_text(MOTION)
+    (tmp_path / 'fast.csv').write_text(MOTION.replace('1.5,', '0.02,'))
+    (tmp_path / 'point.csv').write_text('time,q.joint_1\n0,0.2\n')
+    (tmp_path / 'other.csv').write_text(MOTION.replace('joint_2', 'elbow'))
+    with pytest.raises(ConfigError, match=message):
+        written(tmp_path, scenario)
 
 
 @pytest.mark.parametrize(
@@ -63,11 +133,17 @@ def test_a_file_replaces_terms_settings_and_ranges(tmp_path):
         ('vary: {dealy: [0, 1]}', "did you mean 'delay'"),
         ('vary: {delay: [1, 0]}', 'lowest, highest'),
         ('vary: {delay: fast}', 'fast'),
+        ('vary: {mass: 2}', r'within 0 \.\. 0\.9'),
+        ('vary: {loss: -0.1}', r'within 0 \.\. 1'),
+        ('vary: {mass: {normal: [0, 0]}}', 'mean, deviation'),
+        ('vary: {mass: {normal: 0.1}}', 'must be two numbers'),
+        ('vary: {mass: {gaussian: [0, 1]}}', 'must be two numbers'),
         ('vary: []', 'must name disturbances'),
         ('rates: 3', "did you mean 'rate'"),
-        ('rate: 3', '50 Hz'),
-        ('rate: .nan', '50 Hz'),
-        ('duration: .inf', '3 s or more'),
+        ('rate: 3', '50 .. 5000 Hz'),
+        ('rate: .nan', '50 .. 5000 Hz'),
+        ('rate: fast', 'must be a number'),
+        ('duration: .inf', '3 .. 3600 s'),
         ('accuracy: .nan', 'accuracy and contact_force'),
         ('vary: {delay: [0, .inf]}', 'lowest, highest'),
         ('duration: 3\nduration: 9', 'occurs twice'),

@@ -6,6 +6,7 @@ from math import isnan, nan
 import pytest
 from harness import robot_named
 
+from krang_dynamics.bags.io.html_page import new_figure
 from krang_dynamics.scenarios.campaign.campaign_loop import RunResult
 from krang_dynamics.scenarios.campaign.campaign_plan import DISTURBANCES, load_plan
 from krang_dynamics.scenarios.campaign.campaign_report import Campaign
@@ -49,10 +50,12 @@ def test_the_share_of_held_runs_leaves_out_what_is_beyond_control(campaign):
 
 
 def test_text_and_html_name_the_unsafe_run(campaign):
-    page = campaign.html()
+    page = campaign.html({3: new_figure(1, 1)})
     for report in (campaign.text(), page):
         assert 'krang campaign planar_2r --again 3' in report
-    assert page.count('data:image/png') == 2
+    assert page.count('data:image/png') == 3
+    assert '<a href="#run-3">3</a>' in page
+    assert 'id="run-3"' in page
     assert campaign.as_json()['outcomes']['unsafe'] == 1
 
 

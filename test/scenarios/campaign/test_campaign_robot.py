@@ -13,7 +13,7 @@ from krang_dynamics.scenarios.campaign.campaign_robot import DisturbedRobot
 def body_with(**values):
     robot = robot_named('planar_2r')
     drivers = drivers_of(load_plan(robot).settings, robot)
-    return DisturbedRobot(robot, drivers, Conditions(3, values), 9.0)
+    return DisturbedRobot(robot, drivers, Conditions(3, values), 9.0, robot.home)
 
 
 def test_only_drivers_and_frozen_sensors_are_beyond_control():
