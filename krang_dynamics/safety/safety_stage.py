@@ -156,8 +156,8 @@ class SafetyStage:
         assert self._stopping is not None
         last = self._limiter.last
         try:
-            if stop is None:
-                return self._in_proportion(self._stopping.torque(now, None), dt)
+            if stop is None or not self._stopping.is_braking:
+                return self._in_proportion(self._stopping.torque(now, stop), dt)
             stop.applied = last
             torque = self._stopping.torque(now, stop)
             command = last + stop.nearest_within(torque - last, self.limits.stop_rate * dt)
@@ -173,9 +173,9 @@ class SafetyStage:
         self._stopping = self.policy(self.stop, now, self._gravity)
 
     def _in_proportion(self, torque: Array, dt: float) -> Array:
-        """The torque after this step: without a state, all joints change in proportion, within the stop rate.
+        """The torque after this step where no state shows the motion: all joints change in proportion.
 
-        Joints that brake one after another would first accelerate the hand.
+        Joints that change one after another would first accelerate the hand.
         """
         limits = self.limits
         return in_proportion(torque, self._limiter.last, limits.effort, limits.stop_rate, dt)

@@ -150,6 +150,7 @@ class StopPolicy(ABC):
 
     name: ClassVar[str]  # in the parameter stop.policy and in robot files
     is_lasting: ClassVar[bool] = False  # continues until another request
+    is_braking: ClassVar[bool] = False  # acts against the motion, where a state shows it
 
     def __init__(self, config: StopConfig, begin: float, torque: Array) -> None:
         self.config = config
@@ -167,6 +168,8 @@ class SupportingStop(StopPolicy):
     Without a valid state the torque that carried the robot decays over `blind_time`. If states return within
     `time` after that, a robot that falls is braked again.
     """
+
+    is_braking = True
 
     def __init__(self, config: StopConfig, begin: float, torque: Array) -> None:
         super().__init__(config, begin, torque)
