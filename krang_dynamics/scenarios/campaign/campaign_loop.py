@@ -388,12 +388,14 @@ class Loop:
             outcome, reason = STOPPED, self.fault.kind
         elif self.body.is_held:
             outcome, reason = STOPPED, 'enable refused'
-        elif is_off or self._is_gone or monitor.force or error <= self.plan.accuracy:
+        elif is_off or self._is_gone:
+            outcome, reason = HELD, ''
+        elif not self.guard.is_sending:  # the controller ended with a torque of exactly 0
+            outcome, reason = STOPPED, 'no commands'
+        elif monitor.force or error <= self.plan.accuracy:
             outcome, reason = HELD, ''
         elif cause:
             outcome, reason = BEYOND, cause
-        elif not self.guard.is_sending:  # the controller ended with a torque of exactly 0
-            outcome, reason = STOPPED, 'no commands'
         elif error <= monitor.bounds.following_error.max():
             outcome, reason = STOPPED, 'the goal is missed'
         else:

@@ -18,6 +18,7 @@ from .campaign_plan import Conditions, any_pose
 
 STEP = 4e-3  # longest step of the plant, ...
 CONTACT_STEP = 2e-3  # ... and with a wall [s]
+TILT, TILTED = 0.02, 0.2  # of a robot that balances: always, and in the farthest start pose [rad]
 EARLIEST = 1.0  # time of a fault or push [s]
 WATCHED = 3.5  # time left after it [s]
 
@@ -60,8 +61,8 @@ class DisturbedRobot:
         dice = self.conditions.dice('start')
         if robot.config.rolling:
             return home
-        if len(robot.actuated_joint_names) < robot.nv:  # it balances
-            return home + share * 0.2 * dice.uniform(-1, 1, robot.nv)
+        if len(robot.actuated_joint_names) < robot.nv:  # it balances; exactly upright, it would need no control
+            return home + (TILT + share * TILTED) * dice.uniform(-1, 1, robot.nv)
         pose = home + share * self.commanded * (any_pose(robot, dice) - home)
         return np.asarray(pose)
 

@@ -78,6 +78,12 @@ def test_a_contact_just_after_the_states_have_returned_is_one_without_states():
     assert result.force > 280
 
 
+def test_a_robot_without_torque_and_commands_is_stopped_wherever_it_is():
+    """The guard has nothing to stop: Otbot stands still, without torque, when its controller is killed."""
+    result = run('otbot', 6.0, 700113, killed_controller=0.0)
+    assert (result.outcome, result.reason) == (STOPPED, 'no commands')
+
+
 def test_a_sensor_without_values_shows_no_jump():
     result = run(seed=4, dead_sensor=1.0, jump=0.5)
     assert (result.outcome, result.reason) == (BEYOND, 'no states')

@@ -10,8 +10,8 @@ from krang_dynamics.scenarios.campaign.campaign_plan import NAMES, Conditions, l
 from krang_dynamics.scenarios.campaign.campaign_robot import DisturbedRobot
 
 
-def body_with(**values):
-    robot = robot_named('planar_2r')
+def body_with(name='planar_2r', **values):
+    robot = robot_named(name)
     drivers = drivers_of(load_plan(robot).settings, robot)
     return DisturbedRobot(robot, drivers, Conditions(3, values), 9.0, robot.home)
 
@@ -41,3 +41,9 @@ def test_a_frozen_sensor_is_no_excuse_afterwards():
     assert not body.beyond(body.begin - 0.01)
     assert body.beyond(body.begin + 0.49) == 'frozen_sensor'
     assert not body.beyond(body.begin + 0.51)
+
+
+def test_a_robot_that_balances_starts_beside_its_equilibrium():
+    """Exactly upright, it would stay there without a controller."""
+    tilt = abs(body_with('pendubot').start - robot_named('pendubot').home)
+    assert 0 < tilt.min() < tilt.max() < 0.02
