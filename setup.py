@@ -61,7 +61,7 @@ setup(
         'derivation': ['casadi', 'sympy'],
         'simulation': ['mujoco'],
         'bags': ['rosbags'],
-        'campaign': ['dask[distributed]', 'matplotlib', 'pyarrow', 'rosbags'],
+        'campaign': ['bokeh', 'dask[distributed]', 'matplotlib', 'pyarrow', 'rosbags'],
         'peers': ['dartpy', 'drake', 'pybullet'],
         'viewer': ['matplotlib', 'pillow'],
         'page': ['pycollada', 'viser>=1.1,<1.2'],

@@ -72,6 +72,7 @@ def on_cluster(
     with _client(min(workers, len(items)), scheduler) as client:
         from distributed import as_completed
 
+        print(f'dashboard: {client.dashboard_link}', file=sys.stderr, flush=True)
         futures = client.map(function, items, pure=False)
         for future in as_completed(futures):
             yield future.result()
@@ -98,7 +99,11 @@ def _client(workers: int, scheduler: str | None) -> Iterator[Any]:
         worker_environment(),
         dask.config.set({'distributed.worker.daemon': False}),  # long recordings use processes of their own
         LocalCluster(
-            n_workers=workers, threads_per_worker=1, processes=True, dashboard_address=':0', silence_logs=50
+            n_workers=workers,
+            threads_per_worker=1,
+            processes=True,
+            dashboard_address='127.0.0.1:0',
+            silence_logs=50,
         ) as cluster,
         Client(cluster) as client,
     ):

@@ -61,7 +61,7 @@ class DisturbedRobot:
         dice = self.conditions.dice('start')
         if robot.config.rolling:
             return home
-        if len(robot.actuated_joint_names) < robot.nv:  # it balances; exactly upright, it would need no control
+        if len(robot.actuated_joint_names) < robot.nv:  # exactly upright, it would need no control
             return home + (TILT + share * TILTED) * dice.uniform(-1, 1, robot.nv)
         pose = home + share * self.commanded * (any_pose(robot, dice) - home)
         return np.asarray(pose)

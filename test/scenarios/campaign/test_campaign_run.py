@@ -36,6 +36,7 @@ def test_the_table_does_not_depend_on_the_workers(monkeypatch, capsys):
         assert [repr(result) for result in run_campaign(robot, plan, SEEDS, workers)] == expected
     lines = capsys.readouterr().err.splitlines()
     assert [line for line in lines if 'start' in line] == ['starting 1 process', 'starting 2 processes']
+    assert sum(line.startswith('dashboard: http://127.0.0.1:') for line in lines) == 2
 
 
 @pytest.mark.long
