@@ -136,7 +136,8 @@ class TorqueController:
         self._state_time: float | None = None  # of the state that the terms used last
         self._is_blind = True  # whether the present step has no valid state
         self._warning = ''
-        self._total = np.zeros(robot.nv)  # of the terms, overwritten by the next step
+        self._total = np.zeros(robot.nv)  # of the terms, overwritten by the next step with a new state
+        self._terms: dict[str, Array] = {}  # each of them
         self._zero = zero = np.zeros(robot.nv)
         self._reference_point = ReferencePoint(*self.reference.point)
         self._term_inputs = TermInputs(0.0, 0.0, zero, zero, self._reference_point, zero, zero, self.dynamics)
@@ -417,16 +418,24 @@ class TorqueController:
 
     def _jump(self) -> str | None:
         """A position that contradicts velocity and time; it is a fault while the terms drive."""
-        jump = self.state.jump(self.settings.missing_velocity, self.settings.state_timeout)
+        settings, is_sending = self.settings, self.safety.is_sending
+        jump = self.state.jump(settings.missing_velocity, settings.state_timeout, is_sending)
         return jump if self.safety.is_driving else None
 
     # -- outputs -----------------------------------------------------------------------------------------
 
     def _evaluate(self, inputs: Inputs, fresh: bool, terms: dict[str, Array]) -> Array | None:
-        """The sum of the terms at the newest state; None, and a fault, if a term fails."""
-        self.state.dynamics.update(self._buffer.q, self._buffer.v)
+        """The sum of the terms at the newest state; None, and a fault, if a term fails.
+
+        Without a new state it stays as it is: a reference that moves on would drive the robot away from a
+        position that is no longer measured.
+        """
+        self.state.update()
         if not self.safety.is_driving:
             return None
+        if not fresh and self._state_time is not None:
+            terms.update(self._terms)
+            return self._total
         state = self._update_term_inputs(inputs, fresh)
         total = self._total
         total.fill(0.0)
@@ -449,6 +458,7 @@ class TorqueController:
             bad = next((name for name, torque in terms.items() if not is_finite(torque)), 'the sum')
             self.safety.trip(inputs.time, Fault('term', f'{bad}: its torque is not finite'))
             return None
+        self._terms = terms
         return total
 
     def _sample_reference(self, now: float) -> None:
@@ -462,6 +472,9 @@ class TorqueController:
         self._state_time = newest
         state.dt = dt if dt > 0.0 else 0.0
         state.time, state.q, state.v, state.applied = inputs.time, buffer.q, buffer.v, self._applied
+        state.reference = self._reference_point
+        if isinstance(arrivals := buffer.arrivals(), np.ndarray):  # each joint has a time of its own
+            state.reference = self._reference_point.before(arrivals.max() - arrivals)
         if self._needs_friction:
             state.friction = self.robot.friction.torque(buffer.v, state.dynamics.gravity)
         return state

@@ -171,11 +171,12 @@ class Guard:
             self._adopt(inputs, refused)
             stale = self.state.stale(now, inputs.clock, self.settings.state_timeout)
             # A jump is the controller's fault; the guard's own stop only has to know that there was one.
-            self.state.jump(self.settings.missing_velocity, self.settings.state_timeout)
+            settings = self.settings
+            self.state.jump(settings.missing_velocity, settings.state_timeout, self.is_sending)
             self._check_faults(inputs, late or stale or self.state.problem)
             self._check.advance(now, self._buffer.v, self.settings.state_timeout)
             if stale is None:
-                self.state.dynamics.update(self._buffer.q, self._buffer.v)
+                self.state.update()
                 stop = self.state.stop_state(self.limits)
                 self._is_blind = False
             command = self._take_commands(inputs, stale, refused)

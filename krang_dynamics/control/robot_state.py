@@ -73,9 +73,19 @@ class RobotState:
         self._odom = None if robot.config.odom is None else OdomSource(robot)
         self._driven = np.isin(robot.joint_names, drivers.joints).astype(float)
         self._hardware_compensates_gravity = hardware_compensates_gravity
-        q, v, none = self.buffer.q, self.buffer.v, np.zeros(robot.nv)
+        self.q, v, none = self.buffer.q, self.buffer.v, np.zeros(robot.nv)  # q of the last update [rad]
         self._stop = StopState(
-            none, q, v, self.dynamics.A, self._driven, 0.0, none, none, robot.continuous, 0.0, self.dynamics
+            none,
+            self.q,
+            v,
+            self.dynamics.A,
+            self._driven,
+            0.0,
+            none,
+            none,
+            robot.continuous,
+            0.0,
+            self.dynamics,
         )
 
     @classmethod
@@ -170,26 +180,36 @@ class RobotState:
         gravity = self.dynamics.gravity
         return np.zeros_like(gravity) if self._hardware_compensates_gravity else gravity
 
+    def update(self) -> None:
+        """Compute the dynamics of the newest state, without the shifts of sensors: no robot jumps."""
+        buffer, shift = self.buffer, self.jumps.shift
+        self.q = buffer.q if shift is None else buffer.q - shift
+        self.dynamics.update(self.q, buffer.v)
+
     def stop_state(self, limits: Limits) -> StopState:
-        """What a stop can use of the state that the dynamics were updated with, within these limits.
+        """What a stop can use of the state of the last update, within these limits.
 
         The next call overwrites it.
         """
         stop, buffer, dynamics = self._stop, self.buffer, self.dynamics
         stop.gravity = self.gravity()
-        stop.q, stop.v, stop.times = buffer.q, buffer.v, buffer.times()
+        stop.q, stop.v, stop.times = self.q, buffer.v, buffer.times()
         stop.A, stop.model = dynamics.A, dynamics
         stop.effort, stop.rate, stop.hertz = limits.effort, limits.stop_rate, buffer.state_rate.hertz
         stop.age = min(max(buffer.age, 0.0), buffer.ahead)  # a clock may have been set
         stop.is_doubted = self.jumps.is_doubted
         return stop
 
-    def jump(self, missing_velocity: MissingVelocity, longest: float) -> str | None:
+    def jump(self, missing_velocity: MissingVelocity, longest: float, is_sending: bool) -> str | None:
         """A position that contradicts velocity and time (P18), where velocities are measured.
 
-        Over more than `longest` [s] nothing is a jump. To be called once per step.
+        Over more than `longest` [s] nothing is a jump. Without torque in flight, the pose is as measured.
+        To be called once per step.
         """
-        return None if missing_velocity == 'zero' else self.jumps.check(self.buffer, longest)
+        problem = None if missing_velocity == 'zero' else self.jumps.check(self.buffer, longest)
+        if not is_sending:
+            self.jumps.shift = None
+        return problem
 
 
 def rate_problem(buffer: JointBuffer, lowest: float, is_running: bool = False) -> str | None:
@@ -211,7 +231,7 @@ class JumpCheck:
         encoders = [robot.config.joints[name].state == 'joint_states' for name in robot.joint_names]
         self._noise = np.where(encoders, NOISE, SENSOR_NOISE)
         self._zero = np.zeros(robot.nv)
-        self.is_doubted = False  # whether a position has contradicted velocity and time since trust()
+        self.trust()
         self.reset()
 
     def reset(self) -> None:
@@ -223,7 +243,9 @@ class JumpCheck:
 
     def trust(self) -> None:
         """Believe the positions as they are now, as at enable."""
-        self.is_doubted = False
+        self.is_doubted = False  # whether a position has contradicted velocity and time since then
+        self.shift: Array | None = None  # by how far each sensor has jumped since then [rad, m]
+        self._froze = np.zeros_like(self._zero, dtype=bool)  # joints whose sensors have repeated a state
         self._forget_drift()
 
     def _forget_drift(self) -> None:
@@ -268,6 +290,7 @@ class JumpCheck:
         jitter = np.where(is_set | ~known, JITTER, 0.0 if buffer.is_stamped else JITTER) * fastest
         is_far = ~(np.abs(error) <= self._noise + dt * (change + 0.5 * fastest + SPEED_NOISE) + jitter)
         self.is_doubted |= any_true(is_far)
+        self._note_shift(is_far & (known | (by_arrival <= LONGEST_GAP)) & ~self._froze, error)
         kept = np.maximum(1.0 - dt / DRIFT_TIME, 0.0)
         # Over a longer gap the mean of two velocities says little; its error counts as a jump only.
         self._drift = np.where(known & (kept > 0), kept * self._drift + error, 0.0)
@@ -276,11 +299,18 @@ class JumpCheck:
         drifted = known & ~(np.abs(self._drift) <= drift)
         return self._problem(known & is_far, drifted, dt, moved, expected)
 
+    def _note_shift(self, jumped: Mask, error: Array) -> None:
+        """A sensor that jumps has shifted; one that was frozen has returned."""
+        if any_true(jumped):
+            self.shift = np.where(jumped, error, 0.0) + (0.0 if self.shift is None else self.shift)
+
     def _frozen(self, buffer: JointBuffer) -> str | None:
         """Positions that are repeated bit for bit have no noise: a small velocity contradicts them."""
         speed, repeated = np.abs(buffer.v), self._repeated
-        if not any_true((repeated > HOLD) & (speed > STANDING) & (speed * repeated > RESOLUTION)):
+        frozen = (repeated > HOLD) & (speed > STANDING) & (speed * repeated > RESOLUTION)
+        if not any_true(frozen):
             return None
+        self._froze |= frozen
         i = int(np.argmax((repeated > HOLD) * speed * repeated))
         return (
             f'joint {self._robot.joint_names[i]!r} has repeated its position and a velocity of '

@@ -729,3 +729,44 @@ def test_steps_cause_no_garbage_collection(count):
     finally:
         gc.callbacks.pop()
     assert collections == []
+
+
+# -- states that are missing -----------------------------------------------------------------------------
+
+
+def driven_along(speed=0.5):
+    """An arm that follows a reference exactly, at this speed [rad/s]."""
+    loop = Harness(terms=('gravity', 'computed_torque'), ramp_time=0.0, gains_bandwidth=20.0).start()
+    times, way = np.linspace(0.0, 2.0, 201), np.array([1.0, -1.0])
+    path = loop.q + speed * way * (times - 0.5 * (1 - np.exp(-4 * times)) / 2)[:, None]
+    loop.step(trajectory=JointTrajectory(loop.robot.joint_names, times, path))
+    for _ in range(1000):
+        loop.step()
+        loop.q, loop.v = (x.copy() for x in loop.outputs.reference)
+    assert loop.fault is None
+    assert np.abs(loop.v) == pytest.approx(speed, rel=0.05)
+    return loop
+
+
+def test_without_a_new_state_the_torque_stays_although_the_reference_moves_on():
+    loop = driven_along()
+    before, reference = loop.outputs.torque.copy(), loop.outputs.reference[0].copy()
+    for _ in range(90):
+        outputs = loop.step([])
+        np.testing.assert_array_equal(outputs.torque, before)
+        assert sorted(outputs.terms) == ['computed_torque', 'gravity']
+    assert outputs.fault is None
+    assert np.abs(outputs.reference[0] - reference).min() > 0.04
+
+
+def test_a_joint_without_a_new_sample_is_compared_with_the_reference_at_its_time():
+    """As without any state, its position stays while the reference moves on."""
+    loop = driven_along()
+    before = loop.outputs.terms['computed_torque'].copy()
+    for _ in range(90):
+        part = loop.sample(arrival=loop.time + PERIOD, stamp=loop.clock + PERIOD)
+        loop.step([replace(part, velocity=np.array([part.velocity[0], np.nan]))])
+        loop.q[0], loop.v[0] = loop.outputs.reference[0][0], loop.outputs.reference[1][0]
+    assert loop.fault is None
+    assert np.abs(loop.outputs.reference[0] - loop.q)[1] > 0.04
+    np.testing.assert_allclose(loop.outputs.terms['computed_torque'], before, atol=0.5)

@@ -868,8 +868,12 @@ def test_a_guard_without_states_or_clock_is_not_ready():
 
 def test_it_lowers_with_its_own_states():
     line = Line(stop_time=2.0).relaying()
-    line.q = line.q + 0.1  # unlike what the controller saw
-    line.run(SILENCE + 2 * PERIOD)
+    line.v = np.full(line.robot.nv, 2.0)  # the robot moves on without its controller
+    for _ in range(round(SILENCE / PERIOD) - 2):
+        line.q = line.q + PERIOD * line.v
+        line.step()
+    line.v = np.zeros(line.robot.nv)
+    line.run(4 * PERIOD)
     weight = line.robot.gravity_torque(line.q)
     path = line.stopped()
     np.testing.assert_allclose(path[999], 0.5 * weight, rtol=0.01)

@@ -343,6 +343,54 @@ def test_a_position_that_has_changed_too_far_while_no_state_arrived_is_doubted(m
     assert loop.controller.state.jumps.is_doubted == (moved > 0)
 
 
+@pytest.mark.parametrize('gap', [0.0, 0.2])
+@pytest.mark.parametrize('policy', ['hold', 'lower'])
+def test_a_stop_supports_the_pose_from_before_a_jump(policy, gap):
+    """The weight at the position that a shifted sensor shows has the other sign.
+
+    After a gap, `lower` supports the share that is left of it.
+    """
+    loop = Harness(stop_policy=policy, stop_time=60.0).start()
+    weight = loop.robot.gravity_torque(loop.q)
+    for _ in range(round(gap / PERIOD)):
+        loop.step([])
+    loop.q = loop.q + np.array([2.5, 0.0])
+    for _ in range(round(0.5 / PERIOD)):
+        loop.step()
+    assert loop.fault == 'state'
+    share = loop.outputs.torque / weight
+    assert 0.75 < share.min() <= share.max() < 1.001
+    loop.q = loop.q - np.array([2.5, 0.0])  # a loose contact
+    loop.run(0.01)
+    np.testing.assert_allclose(loop.outputs.torque / weight, share, rtol=0.01)
+
+
+def test_a_sensor_that_returns_after_it_froze_has_not_shifted():
+    loop = Harness().start()
+    loop.v = np.array([0.0, 0.5])
+    for _ in range(100):
+        loop.q = loop.q + PERIOD * loop.v
+        loop.step()
+    for _ in range(100):
+        loop.step()
+    assert 'its sensor has frozen' in loop.outputs.fault.reason
+    loop.q = loop.q + np.array([0.0, 0.3])
+    loop.step()
+    assert loop.controller.state.jumps.is_doubted
+    np.testing.assert_array_equal(loop.controller.state.q, loop.q)
+
+
+def test_a_position_that_jumps_without_torque_in_flight_is_the_pose():
+    """A driver that was restarted."""
+    loop = Harness(ramp_time=0.0)
+    loop.run(0.1)
+    loop.q = loop.q + np.array([0.0, 0.8])
+    loop.step()
+    loop.step(enable=True)
+    loop.run(1.0)
+    np.testing.assert_allclose(loop.outputs.torque, loop.robot.gravity_torque(loop.q), rtol=1e-12)
+
+
 def part_of(sample, i, stamp):
     """The state of one joint, with a stamp of its own."""
     fields = {name: getattr(sample, name)[i : i + 1] for name in ('names', 'position', 'velocity', 'effort')}

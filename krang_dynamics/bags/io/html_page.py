@@ -20,22 +20,22 @@ def page(title: str, parts: Iterable[str], more: str = '') -> str:
     return f'<!doctype html><html><head>{head}</head><body>{body}</body></html>'
 
 
-class Link(NamedTuple):
+class PageLink(NamedTuple):
     """Text that leads to the part of the page with this name."""
 
     text: str
     name: str
 
 
-def html_table(header: Sequence[str], rows: Iterable[Sequence[str | Link]]) -> str:
+def html_table(header: Sequence[str], rows: Iterable[Sequence[str | PageLink]]) -> str:
     """A table of plain text and links."""
     head = ''.join(f'<th>{html.escape(cell)}</th>' for cell in header)
     body = ''.join('<tr>' + ''.join(f'<td>{_cell(cell)}</td>' for cell in row) + '</tr>' for row in rows)
     return f'<table><tr>{head}</tr>{body}</table>'
 
 
-def _cell(cell: str | Link) -> str:
-    if isinstance(cell, Link):
+def _cell(cell: str | PageLink) -> str:
+    if isinstance(cell, PageLink):
         return f'<a href="#{html.escape(cell.name)}">{html.escape(cell.text)}</a>'
     return html.escape(cell)
 

@@ -29,6 +29,10 @@ class ReferencePoint:
     a: Array  # [rad/s2]
     effort: Array  # feed-forward [N m]
 
+    def before(self, age: Array) -> 'ReferencePoint':
+        """The same with each position as it was `age` [s] before, when that joint was measured."""
+        return ReferencePoint(self.q - age * self.v, self.v, self.a, self.effort)
+
 
 @dataclass(slots=True)
 class TermInputs:

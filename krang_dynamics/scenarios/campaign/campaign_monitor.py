@@ -253,7 +253,7 @@ class Monitor:
         # The stop of a controller that has died begins with the guard's (P11, see _check_silence).
         is_driving = self.controller.is_driving and self.guard.is_driving
         if is_driving:
-            self._stop = None
+            self._stop, self.is_released = None, False
         elif self._was_driving:
             self._begin_stop(now, q, torque)
         self._was_driving = is_driving
@@ -331,8 +331,10 @@ class Monitor:
         return self._first > FASTEST and self._kinetic_energy(q, v) <= self._energy
 
     def touch(self, now: float, force: float, beyond: str) -> None:
-        """The force on a wall [N]."""
+        """The force on a wall [N]; a robot that was released may fall on it."""
         self.force = max(self.force, force)
+        if self.is_released:
+            return
         is_braking = now < self._settled + BRAKING
         past = self._cause or (self._past_cause if is_braking else '')
         cause = beyond or (past if self._stop is not None else '')

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...arrays import Array
-from ...bags.io.html_page import Link, html_table, image, new_figure, page, paragraph
+from ...bags.io.html_page import PageLink, html_table, image, new_figure, page, paragraph
 from ...text import number, table
 from .campaign_loop import RunResult
 from .campaign_monitor import BEYOND, HELD, OUTCOMES, STOPPED, UNSAFE
@@ -134,9 +134,9 @@ class Campaign:
     def html(self, figures: Mapping[int, Any]) -> str:
         """The report as one HTML file; `figures` show the worst runs, by seed."""
         plan, outcomes = self.plan, ', '.join(f'{self.count(outcome)} {outcome}' for outcome in OUTCOMES)
-        worst: list[list[str | Link]] = [
+        worst: list[list[str | PageLink]] = [
             [
-                Link(str(r.seed), f'run-{r.seed}'),
+                PageLink(str(r.seed), f'run-{r.seed}'),
                 r.outcome,
                 r.reason,
                 number(r.speed, 3),

@@ -336,6 +336,32 @@ def test_a_link_may_become_faster_only_while_the_robot_loses_energy(share, is_br
     assert monitor.broken_at == pytest.approx(1.3 if is_broken else 1.1 + campaign_monitor.BRAKING, abs=0.02)
 
 
+def test_a_released_robot_may_fall_until_it_is_enabled_again():
+    robot = robot_named('planar_2r')
+    plan = load_plan(robot)
+    monitor = campaign_loop.Loop(robot, plan, plan.draw(0)).monitor
+    monitor.is_enabled, torque = True, robot.gravity_torque(robot.home)
+
+    def run(begin, is_driving, speed):
+        for k in range(round(begin / monitor.period), round((begin + 1.5) / monitor.period)):
+            t = k * monitor.period
+            for node in (monitor.controller, monitor.guard):
+                monitor.state(node, t, 10 + t, 10 + t, np.zeros(2 * robot.nv), torque)
+                monitor.sends(node, t, torque, is_driving=is_driving)
+            monitor.check(t, robot.home, np.array([speed, 0.0]), torque, False, '')
+        monitor.touch(begin + 1.5, 500.0, '')
+
+    run(1.0, True, 0.0)
+    assert monitor.broken.startswith('contact')
+    monitor.broken, monitor.is_released = '', True
+    run(3.0, False, 3.0)
+    assert monitor.broken == ''
+    run(5.0, True, 0.0)
+    monitor.broken = ''
+    run(7.0, False, 3.0)
+    assert monitor.broken.startswith('P13')
+
+
 def test_the_monitor_shares_no_code_with_the_controller():
     from pathlib import Path
 
