@@ -2,6 +2,7 @@
 
 import os
 import pickle
+import signal
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -9,7 +10,7 @@ from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from functools import lru_cache
 from itertools import repeat
-from multiprocessing import get_context
+from multiprocessing import get_context, resource_tracker
 from typing import Any, TypeVar
 
 from ..errors import KrangError
@@ -85,7 +86,7 @@ def _client(workers: int, scheduler: str | None) -> Iterator[Any]:
     if scheduler is None:
         print(f'starting {workers} process{"es" * (workers > 1)}', file=sys.stderr, flush=True)
     import dask
-    from distributed import Client, LocalCluster
+    from distributed import Client, LocalCluster, TimeoutError
 
     if scheduler is not None:
         try:
@@ -93,9 +94,17 @@ def _client(workers: int, scheduler: str | None) -> Iterator[Any]:
         except (OSError, ValueError) as error:
             raise KrangError(f'--scheduler {scheduler}: no scheduler answers there: {error}') from None
         with client:
+            try:
+                client.wait_for_workers(1, timeout=CONNECT)
+            except TimeoutError:
+                raise KrangError(
+                    f'--scheduler {scheduler}: it has no workers; start one: dask worker {scheduler}'
+                ) from None
             yield client
         return
+    resource_tracker.ensure_running()  # its start would let ^C through
     with (
+        _interrupts(signal.SIG_BLOCK),  # processes inherit it: ^C on a terminal would reach them as well
         worker_environment(),
         dask.config.set({'distributed.worker.daemon': False}),  # long recordings use processes of their own
         LocalCluster(
@@ -106,8 +115,19 @@ def _client(workers: int, scheduler: str | None) -> Iterator[Any]:
             silence_logs=50,
         ) as cluster,
         Client(cluster) as client,
+        _interrupts(signal.SIG_UNBLOCK),
     ):
         yield client
+
+
+@contextmanager
+def _interrupts(how: int) -> Iterator[None]:
+    """Block or unblock ^C in this thread, and in the threads and processes that it starts."""
+    before = signal.pthread_sigmask(how, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 class Progress:

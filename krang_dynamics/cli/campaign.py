@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import shlex
 
 from ..errors import KrangError
 from ..robot.library import load_robot
@@ -41,14 +42,20 @@ def run(options: argparse.Namespace) -> int:
     from ..scenarios.campaign.campaign_monitor import UNSAFE
     from ..scenarios.campaign.campaign_plan import load_plan
     from ..scenarios.campaign.campaign_report import Campaign
-    from ..scenarios.campaign.campaign_run import figures_of, run_again, run_campaign
+    from ..scenarios.campaign.campaign_run import figures_of, run_again, run_campaign, run_nominal
 
     if options.runs < 1 or options.seed < 0 or (options.again or 0) < 0 or options.workers < 1:
         raise KrangError('--runs and --workers must be 1 or more, --seed and --again 0 or more')
+    if not is_one and (options.picture or options.record):
+        raise KrangError('--picture and --record show one run; give its seed by --again')
+    if is_one and (options.html or options.json):
+        raise KrangError('--html and --json report a campaign; with --again, give --picture or --record')
     refuse_existing((options.html, options.json, options.picture), options.force)
     robot = load_robot(options.robot)
     plan = load_plan(robot, options.plan)
-    command = f'krang campaign {options.robot}' + (f' --plan {options.plan}' if options.plan else '')
+    command = shlex.join(
+        ['krang', 'campaign', options.robot, *(['--plan', options.plan] if options.plan else [])]
+    )
     if is_one:
         if options.record:
             make_way(options.record, options.force)
@@ -57,9 +64,9 @@ def run(options: argparse.Namespace) -> int:
         print(f'seed {result.seed}: {result.outcome}; {result.reason or "no fault"}; {values}')
         return int(result.outcome == UNSAFE)
     seeds = range(options.seed, options.seed + options.runs)
-    campaign = Campaign(
-        robot.name, command, plan, run_campaign(robot, plan, seeds, options.workers, options.scheduler)
-    )
+    nominal = run_nominal(robot, plan)
+    results = run_campaign(robot, plan, seeds, options.workers, options.scheduler)
+    campaign = Campaign(robot.name, command, plan, nominal, results)
     print(campaign.text())
     write(options.json, json.dumps(campaign.as_json(), indent=1))
     if options.html:

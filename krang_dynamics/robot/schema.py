@@ -18,7 +18,7 @@ T = TypeVar('T')
 def read_yaml(path: Path) -> dict[str, Any]:
     """The mapping in a YAML file; a repeated key is an error, and 1e-5 is a number."""
     try:
-        data = yaml.load(path.read_text(encoding='utf-8'), Loader=_Loader)
+        data = _parsed(path.read_text(encoding='utf-8'))
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f'{path}: cannot be read as text: {error}') from error
     except (yaml.YAMLError, ValueError) as error:  # an invalid date is a ValueError
@@ -31,9 +31,16 @@ def read_yaml(path: Path) -> dict[str, Any]:
 def load_yaml(path: str) -> Any:
     """The content of any YAML file; a repeated key is an error."""
     try:
-        return yaml.load(Path(path).read_text(encoding='utf-8'), Loader=_Loader)
+        return _parsed(Path(path).read_text(encoding='utf-8'))
     except (OSError, ValueError, yaml.YAMLError) as error:
         raise ConfigError(f'{path}: cannot be read as YAML: {error}') from None
+
+
+def _parsed(text: str) -> Any:
+    try:
+        return yaml.load(text, Loader=_Loader)
+    except RecursionError:
+        raise yaml.YAMLError('it is nested too deeply') from None
 
 
 def build(cls: type[T], data: Any, source: str, key: str = '') -> T:

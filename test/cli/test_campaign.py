@@ -1,10 +1,16 @@
 """`krang campaign`: one run again, files, errors."""
 
+from dataclasses import replace
+
 import pytest
 
 from krang_dynamics.cli.main import main
 
 pytest.importorskip('distributed')
+
+from krang_dynamics.scenarios.campaign import campaign_run
+from krang_dynamics.scenarios.campaign.campaign_loop import run_once
+from krang_dynamics.scenarios.campaign.campaign_monitor import UNSAFE
 
 
 def test_a_run_is_repeated_with_a_picture_and_a_bag(tmp_path, capsys):
@@ -18,6 +24,17 @@ def test_a_run_is_repeated_with_a_picture_and_a_bag(tmp_path, capsys):
     assert main(['validate', str(bag), '--robot', 'planar_2r', '--topic', '/joint_states']) == 0
 
 
+def test_the_command_that_repeats_a_run_can_be_copied(tmp_path, monkeypatch, capsys):
+    def unsafe(robot, plan, seeds, *_):
+        return [replace(run_once(robot, plan, seed), outcome=UNSAFE) for seed in seeds]
+
+    monkeypatch.setattr(campaign_run, 'run_campaign', unsafe)
+    plan = tmp_path / 'my plan.yaml'
+    plan.write_text('duration: 3')
+    assert main(['campaign', 'planar_2r', '--plan', str(plan), '--runs', '1']) == 1
+    assert f"krang campaign planar_2r --plan '{plan}' --again 0" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ('arguments', 'message'),
     [
@@ -25,6 +42,9 @@ def test_a_run_is_repeated_with_a_picture_and_a_bag(tmp_path, capsys):
         (['planar_2r', '--runs', '0'], '--runs'),
         (['planar_2r', '--workers', '0'], '--workers'),
         (['planar_2r', '--again', '-1'], '--again'),
+        (['planar_2r', '--picture', 'run.png'], 'give its seed by --again'),
+        (['planar_2r', '--record', 'run'], 'give its seed by --again'),
+        (['planar_2r', '--again', '1', '--html', 'run.html'], 'with --again, give --picture or --record'),
         (['planar_2r', '--runs', '1', '--scheduler', 'tcp://127.0.0.1:9'], 'no scheduler'),
     ],
 )

@@ -22,11 +22,12 @@ from ...safety.modes import Fault, Mode
 from ..motions import JointMotion, smooth_step
 from .campaign_monitor import BEYOND, HELD, JUMP, STOPPED, UNSAFE, Monitor, Node, PromisedBounds
 from .campaign_plan import HOLD, MOVE, Conditions, Plan, motion_range
-from .campaign_robot import DisturbedRobot
+from .campaign_robot import DisturbedRobot, Diverged
 
 STEADY, EPOCH = 100.0, 1000.0  # steady clock and wall clock at the begin of a run [s]
 ENABLE = 0.6  # time of enable: the rate of the states is known then [s]
 BACK, TRAVEL = 4.6, 2.4  # begin of the second motion, and the duration of both [s]
+WATCHED, END = 10, 80.0  # one run in so many goes on until its stop is over, to this time at most [s]
 QUEUE = 10  # states that wait for a controller that is frozen
 DRIVING = (Mode.RAMPING, Mode.ACTIVE)
 Fields = tuple[tuple[str, ...], Array, Array, Array, float]  # of JointSamples, without the arrival
@@ -91,10 +92,14 @@ class Loop:
         self._dice = conditions.dice('network')
         self._is_gone = False  # the controller has handed over
         self._has_jumped = False  # a sensor, in a state that was sent to the controller
-        self._reference = self.body.start
+        self._reference = self.body.start  # of the controller
+        self._goal, self._goal_at = self.body.start, 0.0  # of the last request, and when it is reached [s]
+        self._missed = 0.0  # largest distance from a goal that another one followed [rad, m]
         frozen = conditions.get('frozen_controller')
         is_killed = 'killed_controller' in conditions.values
         self._pause = (self.body.begin, inf if is_killed else self.body.begin + frozen)
+        terms = self.session.controller.terms
+        self._has_goal = any(term.follows_reference or term.name == 'balance' for term in terms)
         self._script = self._timetable()
 
     # -- time ------------------------------------------------------------------------------------------
@@ -111,8 +116,10 @@ class Loop:
     def run(self) -> RunResult:
         """From held brakes to the end of the duration."""
         monitor, body = self.monitor, self.body
-        for k in range(round(self.plan.duration * self.plan.rate)):
+        for k in range(round(max(END, self.plan.duration) * self.plan.rate)):
             t = k * self.period
+            if t >= self.plan.duration and not self._is_stop_watched():
+                break
             while self._events and self._events[0][0] <= t:
                 at, _, action, value = heapq.heappop(self._events)
                 body.advance(at)
@@ -129,6 +136,12 @@ class Loop:
             if self.trace is not None:
                 self._record(self.trace, t)
         return self._result()
+
+    def _is_stop_watched(self) -> bool:
+        """Whether the stop goes on, and is watched to its end, as one in WATCHED is."""
+        return (
+            self.conditions.seed % WATCHED == 0 and self.guard.safety.is_sending and not self.monitor.broken
+        )
 
     def _way(self, t: float, receiver: str) -> float:
         """When a message of time t arrives; messages do not overtake one another."""
@@ -254,7 +267,11 @@ class Loop:
         self.monitor.state(node, t, self.clock(t), sample.stamp, state, sample.effort)
 
     def _note_jump(self, t: float, _: None) -> None:
-        self.monitor.demand(t, 'P18: a sensor has jumped', self.monitor.controller)
+        """A shifted position arrives; if its stamp is old, the controller ignores it until a later one."""
+        controller = self.monitor.controller
+        self._has_jumped = controller.arrival == t
+        if self._has_jumped:
+            self.monitor.demand(t, 'P18: a sensor has jumped', controller)
 
     def _note_fault(self, t: float, fault: Fault) -> None:
         if self.fault is None:
@@ -275,7 +292,9 @@ class Loop:
     def _timetable(self) -> list[tuple[float, str]]:
         """Times and names of all requests."""
         script = [(ENABLE, 'enable')]
-        if isinstance(self.plan.scenario, JointTrajectory):
+        if not self._has_goal:
+            pass
+        elif isinstance(self.plan.scenario, JointTrajectory):
             script.append((MOVE, 'motion'))
         elif self.plan.scenario == HOLD:
             pass
@@ -325,9 +344,9 @@ class Loop:
             self._controller_step(t, emergency_stop=False)
             self._controller_step(t, clear_fault=True)
         elif name == 'release':
-            monitor.is_released = True
             self._guard_step(t, release=True)
             self._controller_step(t, release=True)
+            monitor.release(t, self.body.torque)
         else:
             self._change(t, name)
 
@@ -351,33 +370,49 @@ class Loop:
     def _reference_request(self, t: float, name: str) -> None:
         robot, dice = self.robot, self._request_dice
         if name == 'motion' and isinstance(self.plan.scenario, JointTrajectory):
-            trajectory = self.plan.scenario
+            trajectory = self._goal_of(self.plan.scenario)
         elif name == 'drive':
-            trajectory = _drive()
+            trajectory = self._goal_of(_drive())
         elif name == 'rest':
             trajectory = JointTrajectory((), np.zeros(0), np.zeros((0, 0)))
         else:
             q = self.body.start
             if name != 'home':
                 q = q + motion_range(robot, q, TRAVEL) * self.body.commanded * dice.uniform(-1, 1, robot.nv)
-            trajectory = JointTrajectory(
-                robot.joint_names, np.array([0.0 if name == 'stream' else TRAVEL]), q[None]
-            )
+            times = np.array([0.0 if name == 'stream' else TRAVEL])
+            trajectory = self._goal_of(JointTrajectory(robot.joint_names, times, q[None]))
         self.session.take_trajectory(trajectory)
+
+    def _goal_of(self, trajectory: JointTrajectory) -> JointTrajectory:
+        """Note where and when a trajectory ends."""
+        if not self.body.is_pushed:
+            self._missed = max(self._missed, self._error())
+        self._goal = self._goal.copy()
+        self._goal_at = self.body.time + float(trajectory.times[-1])
+        rows = [self.robot.joint_names.index(name) for name in trajectory.joint_names]
+        self._goal[rows] = trajectory.positions[-1]
+        return trajectory
 
     # -- the end ---------------------------------------------------------------------------------------
 
     def _error(self) -> float:
-        """Largest distance of a controlled joint from its goal at the end [rad, m]."""
-        robot, body = self.robot, self.body
+        """Largest distance of a controlled joint from its goal at the end [rad, m].
+
+        The reference is the goal while a motion goes on, and among random requests, of which the controller
+        may rightly have refused the last one.
+        """
+        robot, q = self.robot, self.body.plant.q
+        if len(robot.actuated_joint_names) < robot.nv and not robot.config.rolling:
+            return float(np.abs(np.remainder(q + np.pi, 2 * np.pi) - np.pi)[1:].max())
+        is_known = self.body.time >= self._goal_at and 'requests' not in self.conditions.values
+        goal = self._goal if is_known else self._reference
         if robot.config.rolling:
-            return float(np.abs(body.plant.q - self._reference)[:3].max())
-        if len(robot.actuated_joint_names) < robot.nv:
-            return float(np.abs(np.remainder(body.plant.q + np.pi, 2 * np.pi) - np.pi)[1:].max())
-        return float((body.commanded * np.abs(body.plant.q - self._reference)).max())
+            return float(np.abs(q - goal)[:3].max())
+        return float((self.body.commanded * np.abs(q - goal)).max())
 
     def _result(self) -> RunResult:
-        monitor, error, time = self.monitor, self._error(), self.fault_at
+        monitor, time = self.monitor, self.fault_at
+        error = max(self._missed, self._error()) if self._has_goal else 0.0
         cause = self.body.beyond(self.body.time)
         is_off = not self.session.controller.safety.is_driving  # on request; a wall may be in the way as well
         if monitor.broken:
@@ -392,7 +427,7 @@ class Loop:
             outcome, reason = HELD, ''
         elif not self.guard.is_sending:  # the controller ended with a torque of exactly 0
             outcome, reason = STOPPED, 'no commands'
-        elif monitor.force or error <= self.plan.accuracy:
+        elif self.body.contact or error <= self.plan.accuracy:
             outcome, reason = HELD, ''
         elif cause:
             outcome, reason = BEYOND, cause
@@ -422,9 +457,17 @@ def _drive() -> JointTrajectory:
 
 def run_once(robot: Robot, plan: Plan, seed: int, trace: Trace | None = None) -> RunResult:
     """The run of one seed; its result depends on robot, plan and seed alone."""
-    loop = Loop(robot, plan, plan.draw(seed), trace)
+    return run_under(robot, plan, plan.draw(seed), trace)
+
+
+@np.errstate(over='ignore', invalid='ignore')  # of a robot that runs away
+def run_under(robot: Robot, plan: Plan, conditions: Conditions, trace: Trace | None = None) -> RunResult:
+    """A run with these disturbances."""
+    loop = Loop(robot, plan, conditions, trace)
     try:
         return loop.run()
+    except Diverged:
+        loop.monitor.run_away(loop.body.time, loop.body.beyond(loop.body.time))
     except Exception as error:  # P14: no input may end the loop
         loop.monitor.fail(loop.body.time, f'P14: {type(error).__name__}: {error}')
-        return loop._result()
+    return loop._result()

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pinocchio as pin
 
-from ...arrays import Array, is_finite
+from ...arrays import Array, Indices, is_finite
 from ...robot.model import Robot
 
 HELD, STOPPED, UNSAFE, BEYOND = 'held', 'stopped safely', 'unsafe', 'beyond control'
@@ -17,7 +17,8 @@ OUTCOMES = (HELD, STOPPED, UNSAFE, BEYOND)
 FASTEST = 0.5  # of any point in a `lower` stop, under the robot's own weight [m/s] (P13)
 TOLERANCE = 1.05  # times the speed at which the stop began
 BRAKING = 1.0  # time in which a faster robot is slowed down [s]
-LAGS = 3.0  # time constants after which the torque of a driver has followed its command
+LAGS = 3.0  # time constants after which the torque of a driver has followed its command, ...
+SLOWEST_DRIVER = 0.1  # ... but a slower driver is no excuse [s]
 MISSING = 0.025  # without a state, after which none shows what a push does [s]
 WATCHDOG = 0.012  # between two steps of a controller without states [s]
 REACTION = 0.05  # of the guard (P11) [s]
@@ -28,6 +29,7 @@ OVERSPEED = 1.2  # default of limits.velocity, in URDF speeds
 ENCODER = 1e-3  # tolerance of position limits [rad, m]
 TRAVEL = 0.03  # the same for a guard [rad, m]
 JUMP = 0.1  # shift of a sensor that must be noticed [rad, m] (P18)
+LATE = 0.1  # in which a torque that must end has ended, besides the time that its rate takes [s]
 ROUNDING = 1e-6  # relative to the effort limit
 
 
@@ -42,7 +44,7 @@ class PromisedBounds:
     margin: Array  # of the position limits [rad, m]
     following_error: Array  # [rad, m]
     timeout: float  # of states [s]
-    is_lowered: bool  # whether P13 applies
+    is_carried: bool  # whether P13 applies: a stop lowers the robot, or holds it
     blind_stop: float  # longest stop without states, which then releases the robot [s]
     contact_force: float  # [N]
     rows: Array  # joint of every driver
@@ -93,7 +95,7 @@ class PromisedBounds:
             limit('limits.position_margin', 0.0),
             limit('limits.following_error', error),
             value('state_timeout', 0.1),
-            value('stop.policy', stop.policy) == 'lower',
+            value('stop.policy', stop.policy) != 'zero',
             value('stop.blind_time', stop.blind_time) + value('stop.time', stop.time),
             contact_force,
             np.array([robot.joint_names.index(a.joint) for a in actuators]),
@@ -146,10 +148,9 @@ class Monitor:
         self._model, self._map, self._commanded = true.model, true.joint_map, commanded
         self._data = self._model.createData()
         self._motions = [motion.vector for motion in self._data.v]  # of the links, in their axes
-        frames = [frame for frame in self._model.frames if frame.type == pin.FrameType.BODY]
-        self._links = np.array([frame.parentJoint for frame in frames], dtype=np.intp)
-        # v + w x r, from the motion (v, w) of a link to the origin r of a frame.
-        self._origins = np.array([np.hstack([np.eye(3), -pin.skew(f.placement.translation)]) for f in frames])
+        self._links, places = _points(true)
+        # v + w x r, from the motion (v, w) of a link to a point r.
+        self._points = np.array([np.hstack([np.eye(3), -pin.skew(r)]) for r in places])
         self._largest = bounds.largest * (1 + ROUNDING)
         self._is_commanded = commanded > 0
         self._stop: float | None = None  # when the present stop began [s]
@@ -160,11 +161,19 @@ class Monitor:
         self._cause = ''  # why the present stop is not judged
         self._past_cause = ''  # the same, until the robot had time to brake after it
         self._is_over = False  # it has ended without states, and nothing brakes the robot any more
+        self._empty_by = inf  # when the last torque must have ended [s]
 
     def fail(self, now: float, promise: str) -> None:
         """Note a broken promise."""
         if not self.broken:
             self.broken, self.broken_at = promise, now
+
+    def run_away(self, now: float, cause: str) -> None:
+        """The robot was so fast that its simulation has ended."""
+        if cause:
+            self.beyond = self.beyond or cause
+        else:
+            self.fail(now, 'the robot runs away: its simulation diverged')
 
     # -- inputs of the nodes ---------------------------------------------------------------------------
 
@@ -187,6 +196,13 @@ class Monitor:
         slack = 2 * ENCODER if node is self.controller else TRAVEL
         if (((q > self._high[:n] + slack) & (v > 0)) | ((q < self._low[:n] - slack) & (v < 0))).any():
             self.demand(now, 'position limit', node)
+
+    def release(self, now: float, torque: Array) -> None:
+        """The robot is released: its motor torque [N m] ends at the stop rate."""
+        self.is_released = True
+        rows = self._is_commanded
+        wait = float((np.abs(torque)[rows] / self.bounds.stop_rate[rows]).max())
+        self._empty_by = now + wait + self.delay + LATE
 
     def demand(self, now: float, reason: str, *nodes: Node) -> None:
         """Nodes must not drive any more: at once, or with their next step."""
@@ -249,13 +265,13 @@ class Monitor:
                 continue
             if node.is_driving:
                 self._check_driving(node, now)
-        self._check_silence(now)
         # The stop of a controller that has died begins with the guard's (P11, see _check_silence).
         is_driving = self.controller.is_driving and self.guard.is_driving
         if is_driving:
-            self._stop, self.is_released = None, False
+            self._stop, self.is_released, self._empty_by = None, False, inf
         elif self._was_driving:
             self._begin_stop(now, q, torque)
+        self._check_silence(now)
         self._was_driving = is_driving
         if self._stop is not None:
             self._check_stop(now, q, v, torque, is_pushed, beyond)
@@ -275,6 +291,8 @@ class Monitor:
             return
         if now - guard.sent > REACTION + self.period + self.delay:
             self.fail(now, 'P11: the drivers hold the last torque')
+        if now > self._empty_by:
+            self.fail(now, 'the stop is over, but torque remains')
 
     def _begin_stop(self, now: float, q: Array, torque: Array) -> None:
         """What drove the robot is removed first."""
@@ -287,37 +305,37 @@ class Monitor:
         rows = self._is_commanded
         wait = float((change[rows] / self.bounds.stop_rate[rows]).max())
         self._first, self._energy = 0.0, 0.0
-        self._settled = now + wait + self.delay + LAGS * self._lag + self.period
+        self._settled = now + wait + self.delay + min(LAGS * self._lag, SLOWEST_DRIVER) + self.period
 
     def _check_stop(
         self, now: float, q: Array, v: Array, torque: Array, is_pushed: bool, beyond: str
     ) -> None:
         """P13, unless the robot is released, is blind, or has no drivers."""
-        if not self.bounds.is_lowered or self.is_released:
+        speed = self.speed(q, v)
+        self.fastest = max(self.fastest, speed)
+        if not self.bounds.is_carried or self.is_released:
             return
         in_charge = self.controller if self.is_alive and self.guard.is_driving else self.guard
         if is_pushed:
             self._pushed = now
         blind = now - in_charge.arrival - self.bounds.timeout
-        self._is_over |= blind > self.bounds.blind_stop
+        if blind > self.bounds.blind_stop and not self._is_over:
+            self._is_over, self._empty_by = True, now + LATE
         is_unseen = self._pushed > in_charge.arrival + MISSING  # no state shows what the push did
         cause = beyond or ('no states' if blind > 0 or is_unseen or self._is_over else '')
         if self._cause and not cause:  # the states are back, and the robot may need all torque
             self._begin_braking(now, np.abs(torque) + self.bounds.effort)
             self._past_cause = self._cause
         self._cause = cause
-        speed = self.speed(q, v)
-        self.fastest = max(self.fastest, speed)
         if is_pushed:
             self._settled = max(self._settled, now)
         if now <= self._settled:
             self._first = max(self._first, speed)
             self._energy = max(self._energy, self._kinetic_energy(q, v))
-        elif speed > FASTEST and not self._is_slowing_down(now, q, v, speed):
-            if self._cause:
-                self.beyond = self.beyond or self._cause
-            else:
-                self.fail(now, f'P13: {speed:.3f} m/s in a stop that began with {self._first:.3f} m/s')
+        if speed > FASTEST and self._cause:
+            self.beyond = self.beyond or self._cause
+        elif speed > FASTEST and now > self._settled and not self._is_slowing_down(now, q, v, speed):
+            self.fail(now, f'P13: {speed:.3f} m/s in a stop that began with {self._first:.3f} m/s')
 
     def _is_slowing_down(self, now: float, q: Array, v: Array, speed: float) -> bool:
         """Whether a robot that was too fast may still be so.
@@ -350,8 +368,23 @@ class Monitor:
         return float(0.5 * (self._commanded * v) @ A @ (self._commanded * v))
 
     def speed(self, q: Array, v: Array) -> float:
-        """Of the fastest link origin, by the commanded joints alone [m/s]."""
+        """Of the fastest point, by the commanded joints alone [m/s]."""
         model, data = self._model, self._data
         pin.forwardKinematics(model, data, self._map.position(q), self._map.velocity(self._commanded * v))
-        speeds = (self._origins @ np.array(self._motions)[self._links, :, None])[:, :, 0]
+        speeds = (self._points @ np.array(self._motions)[self._links, :, None])[:, :, 0]
         return float(np.sqrt(np.square(speeds).sum(axis=1).max()))
+
+
+def _points(robot: Robot) -> tuple[Indices, Array]:
+    """Points whose speed counts, by joint and in its axes [m].
+
+    Origins of all links, corners of their shapes, and their far ends, twice as far as the centres of mass.
+    """
+    joints, places = [], []
+    for frame in robot.model.frames:
+        if frame.type == pin.FrameType.BODY:
+            link = robot.urdf.links[frame.name]
+            points = [np.zeros(3), 2 * link.com, *link.corners]
+            joints += [frame.parentJoint] * len(points)
+            places += [frame.placement.act(point) for point in points]
+    return np.array(joints, dtype=np.intp), np.array(places)

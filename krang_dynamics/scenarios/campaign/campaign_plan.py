@@ -1,7 +1,7 @@
 """The plan of a campaign: the controller under test, and what is varied from run to run."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from math import inf, pi
 from pathlib import Path
 from typing import Any
@@ -13,9 +13,11 @@ from ...arrays import Array
 from ...bags.io.motion_file import read_motion
 from ...control.builder import limits_of
 from ...control.drivers import drivers_of
-from ...control.guard import GuardSettings
+from ...control.guard import Guard, GuardSettings
 from ...control.reference.trajectory import Bounds, JointTrajectory, PreparedTrajectory
+from ...control.session import Session
 from ...control.settings import Settings
+from ...control.terms.term import build_terms
 from ...errors import ConfigError, KrangError, suggestion
 from ...robot.model import Robot
 from ...robot.schema import load_yaml
@@ -32,6 +34,12 @@ FASTEST = 0.4  # of the velocity limits, in the motion of a run
 LEVER = 0.1  # shortest lever arm of a force [m]
 CONTACT = 280.0  # bound of a contact force, or what a motor can press: ISO/TS 15066, hand, transient [N]
 COLLISION = 0.3  # share of the effort limit that is a collision, beyond the Coulomb friction
+LARGEST_COLLISION = Settings.parameters()['observer.collision'].high  # [N m]
+# Parameters, with '_' for '.', of what a campaign does not have: nodes, services, a check of self collisions.
+UNUSED = (
+    'robot robot_description controller payload_bound gravity_bound limits_self_distance '
+    'estimate_payload_frame estimate_payload_tare'
+).split()
 
 
 @dataclass(frozen=True)
@@ -72,7 +80,7 @@ DISTURBANCES = (
     Disturbance('wrong_sign', 0.0, 0.0, ''),  # a driver turns the other way
     Disturbance('push', 0.0, 0.0, 'N'),  # force at a hand, for up to half a second
     Disturbance('wall', 0.0, 0.1, 'm'),  # distance of a wall from a hand
-    Disturbance('clock_jump', -2.0, 2.0, 's', least=-inf),  # the wall clock is set
+    Disturbance('clock_jump', -2.0, 2.0, 's', least=-900.0),  # the wall clock, from 1000 s, is set
     Disturbance('requests', 1.0, 8.0, ''),  # number of requests at random times
     Disturbance('frozen_controller', 0.02, 1.0, 's'),  # the controller does not run
     Disturbance('killed_controller', 0.0, 0.0, ''),  # the controller is killed
@@ -110,11 +118,7 @@ class Plan:
 
     def home(self, robot: Robot) -> Array:
         """The pose before any disturbance: that of the robot, or the begin of the motion."""
-        q = robot.home.copy()
-        if isinstance(self.scenario, JointTrajectory):
-            rows = [robot.joint_names.index(name) for name in self.scenario.joint_names]
-            q[rows] = self.scenario.positions[0]
-        return q
+        return _home(robot, self.scenario)
 
 
 @dataclass(frozen=True)
@@ -132,56 +136,112 @@ class Conditions:
         return np.random.default_rng([self.seed, crc32(name.encode())])
 
 
+Ranges = dict[str, tuple[float, float]]
 NUMBERS = ('rate', 'duration', 'accuracy', 'contact_force')
 KEYS = ('terms', 'settings', 'guard', 'scenario', *NUMBERS, 'vary')
 
 
 def load_plan(robot: Robot, path: str | None = None) -> Plan:
-    """The plan in a YAML file, whose entries are KEYS, or the default plan of a robot.
+    """The plan in a YAML file, whose entries are KEYS; the robot gives the defaults, also without a file.
 
     If `vary` is given, only what it names is varied: a range, a value, {normal: [mean, deviation]}, or
     nothing for the default range.
     """
-    default = default_plan(robot)
-    if path is None:
-        return default
+    source = robot.name if path is None else path
     try:
-        plan = _planned(robot, default, _read(path), Path(path).parent)
+        entries, folder = ({}, Path()) if path is None else (_read(path), Path(path).parent)
+        plan = _planned(robot, entries, folder)
+        Session(robot, plan.settings)  # refuses what no run could begin with
+        Guard(robot, plan.guard)
     except (KrangError, TypeError, ValueError, OverflowError) as error:
-        raise ConfigError(f'{path}: {str(error).removeprefix(f"{path}: ")}') from None
+        raise ConfigError(f'{source}: {str(error).removeprefix(f"{source}: ")}') from None
     return plan
 
 
-def _planned(robot: Robot, default: Plan, entries: Mapping[str, Any], folder: Path) -> Plan:
-    """The default plan with the entries of a file in a folder."""
+def _planned(robot: Robot, entries: Mapping[str, Any], folder: Path) -> Plan:
+    """The plan with the entries of a file in a folder."""
     for key in entries:
         if key not in KEYS:
             raise ConfigError(f'unknown entry {key!r}{suggestion(str(key), KEYS)}')
-    given = _section(entries, 'settings')
-    settings = default.settings.replace(**given)
+    given, own = _section(entries, 'settings'), _section(entries, 'guard')
     if 'terms' in entries:
-        settings = settings.replace(terms=entries['terms'])
+        given['terms'] = entries['terms']
+    for parameters in (given, own):
+        _check_parameters(parameters)
+    settings = _settings(robot, given)
     # As in a parameter file, what both nodes have in common is given once.
-    common = {name: value for name, value in given.items() if name in GuardSettings.parameters()}
-    guard = default.guard.replace(**(common | _section(entries, 'guard')))
+    guard = GuardSettings.of(given).replace(**own)
     scenario = _scenario(robot, settings, entries.get('scenario'), folder)
-    vary, normal = default.vary, default.normal
-    if isinstance(scenario, JointTrajectory):
-        duration = MOVE + float(scenario.times[-1]) + SETTLING
-        default = replace(default, duration=max(DURATION, duration))
-        vary = {name: limits for name, limits in vary.items() if name != 'start'}
+    forces = _forces(robot, settings, _home(robot, scenario))
+    end = MOVE + float(scenario.times[-1]) if isinstance(scenario, JointTrajectory) else 0.0
+    default = {
+        'rate': 500.0 if _is_passive(robot) else 250.0,
+        'duration': max(DURATION, end + SETTLING),
+        'accuracy': 0.1,
+        'contact_force': max(CONTACT, float(forces.max())),
+    }
+    numbers = _numbers({key: entries.get(key, value) for key, value in default.items()}, end)
+    vary = _default_ranges(robot, float(forces.min()))
+    normal: Ranges = {}
+    if end:
+        del vary['start']
     if 'vary' in entries:
         vary, normal = _sizes(entries['vary'], vary)
-        if isinstance(scenario, JointTrajectory) and 'start' in vary:
+        if end and 'start' in vary:
             raise ConfigError(
                 'vary: start cannot be varied: the motion of the scenario begins where it begins'
             )
-    numbers = {key: _number(key, entries.get(key, getattr(default, key))) for key in NUMBERS}
-    if not (50 <= numbers['rate'] <= 5000 and 3 <= numbers['duration'] <= 3600):
-        raise ConfigError('rate must be within 50 .. 5000 Hz, duration within 3 .. 3600 s')
+    return Plan(settings, guard, vary=vary, normal=normal, scenario=scenario, **numbers)
+
+
+def _numbers(values: Mapping[str, Any], end: float) -> dict[str, float]:
+    """The NUMBERS of a plan whose motion ends at a time [s], checked."""
+    numbers = {key: _number(key, values[key]) for key in NUMBERS}
+    if not 50 <= numbers['rate'] <= 5000:
+        raise ConfigError('rate must be within 50 .. 5000 Hz')
+    shortest = max(3.0, end)
+    if not shortest <= numbers['duration'] <= 3600:
+        raise ConfigError(f'duration must be within {shortest:.10g} .. 3600 s, so that a motion ends in it')
     if not (0 < numbers['accuracy'] < inf and 0 < numbers['contact_force'] < inf):
         raise ConfigError('accuracy and contact_force must be positive')
-    return Plan(settings, guard, vary=vary, normal=normal, scenario=scenario, **numbers)
+    return numbers
+
+
+def _settings(robot: Robot, given: Mapping[str, Any]) -> Settings:
+    """Default terms and the given settings; an arm also stops at collisions.
+
+    Without that it would press with all its torque.
+    """
+    settings = Settings(**given)
+    _check_motors(robot)
+    default = Settings(terms=default_terms(robot))
+    if 'computed_torque' in default.terms:
+        limits = limits_of(settings, robot, drivers_of(settings, robot).joints)
+        collision = COLLISION * limits.effort + robot.friction.coulomb
+        default = Settings(
+            terms=[*default.terms, 'observer'],
+            observer_collision=np.minimum(collision, LARGEST_COLLISION).tolist(),
+            observer_gain=10.0,  # a slow observer passes less of the noise of measured velocities on
+        )
+    if 'terms' not in given:
+        _check_terms(robot, default)
+    return default.replace(**given)
+
+
+def _check_terms(robot: Robot, default: Settings) -> None:
+    """Refuse a robot that the default terms do not suit."""
+    try:
+        build_terms(robot, default)
+    except KrangError as error:
+        raise ConfigError(f'{error}; choose others by `terms` in a plan') from None
+
+
+def _home(robot: Robot, scenario: str | JointTrajectory) -> Array:
+    """The home of the robot, or the begin of the motion."""
+    q = robot.home
+    if isinstance(scenario, JointTrajectory):
+        q[[robot.joint_names.index(name) for name in scenario.joint_names]] = scenario.positions[0]
+    return q
 
 
 def _scenario(robot: Robot, settings: Settings, value: Any, folder: Path) -> str | JointTrajectory:
@@ -201,52 +261,58 @@ def _scenario(robot: Robot, settings: Settings, value: Any, folder: Path) -> str
     return motion
 
 
-def default_plan(robot: Robot) -> Plan:
-    """Default terms and settings; pushes and payloads relative to what the motors can hold."""
-    settings = _default_settings(robot)
-    forces = _forces(robot, settings)
-    force = float(forces.min())
-    is_passive = not robot.config.rolling and len(robot.actuated_joint_names) < robot.nv
+def _default_ranges(robot: Robot, force: float) -> Ranges:
+    """Pushes and payloads relative to a force [N] that the motors can hold, at most the robot's weight."""
+    weight = 9.81 * robot.total_mass
+    push, payload = (0.03, 0.005) if _is_passive(robot) else (0.5, 0.1)
     vary = {row.name: (row.low, row.high) for row in DISTURBANCES}
-    vary['push'] = (0.0, (0.03 if is_passive else 0.5) * force)
-    vary['payload'] = (0.0, (0.005 if is_passive else 0.1) * force / 9.81)
-    if is_passive or robot.config.rolling:
+    vary['push'] = (0.0, min(push * force, weight))
+    vary['payload'] = (0.0, min(payload * force, weight) / 9.81)
+    if _is_passive(robot) or robot.config.rolling:
         del vary['wall']
     if not robot.friction.viscous.any() and not robot.friction.coulomb.any():
         del vary['friction']
     if not robot.config.rotor_inertia or not any(j.motor.rotor_inertia for j in robot.config.joints.values()):
         del vary['rotor']
-    return Plan(
-        settings,
-        GuardSettings(),
-        500.0 if is_passive else 250.0,
-        DURATION,
-        0.1,
-        max(CONTACT, float(forces.max())),
-        vary,
-    )
+    return vary
 
 
-def _default_settings(robot: Robot) -> Settings:
-    """The default terms; an arm also stops at collisions, because it would press with all its torque."""
-    terms = default_terms(robot).split(',')
-    if 'computed_torque' not in terms:
-        return Settings(terms=terms)
-    collision = COLLISION * robot.effort_limits + robot.friction.coulomb
-    # A slow observer passes less of the noise of measured velocities on.
-    return Settings(terms=[*terms, 'observer'], observer_collision=collision.tolist(), observer_gain=10.0)
+def _is_passive(robot: Robot) -> bool:
+    """Whether a joint without a motor has to be balanced."""
+    return not robot.config.rolling and len(robot.actuated_joint_names) < robot.nv
 
 
-def _forces(robot: Robot, settings: Settings) -> Array:
-    """The force [N] at each hand that each motor can hold at home, whatever its direction."""
-    q = robot.home
-    rows = [robot.joint_names.index(name) for name in drivers_of(settings, robot).joints]
-    spare = (robot.effort_limits - np.abs(robot.gravity_torque(q)))[rows]
+def _check_motors(robot: Robot) -> None:
+    """Refuse a driven joint whose effort limit is 0."""
+    limits = dict(zip(robot.joint_names, robot.effort_limits, strict=True))
+    idle = [name for name in robot.actuated_joint_names if limits[name] == 0]
+    if idle:
+        raise ConfigError(
+            f'no motor at {", ".join(idle)}: the effort limit is 0 N m; write driven: false in a robot file '
+            'from krang new, or an effort in the URDF'
+        )
+
+
+def _forces(robot: Robot, settings: Settings, q: Array) -> Array:
+    """The force [N] at each hand that each motor can hold at q, whatever its direction."""
+    joints = drivers_of(settings, robot).joints
+    rows = [robot.joint_names.index(name) for name in joints]
+    limits = limits_of(settings, robot, joints).effort[rows]
+    weights = np.abs(robot.gravity_torque(q))[rows]
+    weak = [
+        f'{joint} has {limit:.4g} N m for a weight of {weight:.4g} N m'
+        for joint, limit, weight in zip(joints, limits, weights, strict=True)
+        if not limit > weight
+    ]
+    if weak:
+        raise ConfigError(
+            f'its motors cannot hold it where a run begins: {", ".join(weak)}; raise limits.effort, at most '
+            "to the URDF's effort, or write another home, or driven: false, in a robot file from krang new"
+        )
+    if not robot.config.end_effectors:
+        raise ConfigError('end_effectors is empty; name the links that are pushed, in its robot file')
     arms = [np.linalg.norm(robot.jacobian(q, f)[:3, rows], axis=0) for f in robot.config.end_effectors]
-    forces = np.array([spare / np.maximum(arm, LEVER) for arm in arms])
-    if not (forces > 0).all():
-        raise KrangError(f'{robot.name}: its motors cannot hold it at home; see krang info')
-    return forces
+    return np.array([(limits - weights) / np.maximum(arm, LEVER) for arm in arms])
 
 
 def motion_range(robot: Robot, q: Array, duration: float) -> Array:
@@ -259,7 +325,8 @@ def motion_range(robot: Robot, q: Array, duration: float) -> Array:
 
 def any_pose(robot: Robot, dice: np.random.Generator) -> Array:
     """A pose within 90 % of the joint ranges [rad, m]."""
-    middle = np.where(np.isfinite(robot.lower + robot.upper), (robot.lower + robot.upper) / 2, 0.0)
+    is_bounded = np.isfinite(robot.lower) & np.isfinite(robot.upper)
+    middle = np.where(is_bounded, robot.lower, 0.0) / 2 + np.where(is_bounded, robot.upper, 0.0) / 2
     reach = np.minimum(0.9 * (robot.upper - robot.lower) / 2, pi)
     return np.asarray(middle + reach * dice.uniform(-1, 1, robot.nv))
 
@@ -272,19 +339,25 @@ def _read(path: str) -> dict[str, Any]:
 
 
 def _section(entries: Mapping[str, Any], name: str) -> dict[str, Any]:
-    section = entries.get(name) or {}
+    section = {} if entries.get(name) is None else entries[name]
     if not isinstance(section, dict):
         raise ConfigError(f'{name} must be parameters and their values')
     return {str(key): value for key, value in section.items()}
+
+
+def _check_parameters(given: Mapping[str, Any]) -> None:
+    """Refuse parameters without a value, as the nodes do, or without an effect."""
+    for name, value in given.items():
+        if value is None:
+            raise ConfigError(f'{name} has no value; give one, or remove it')
+        if name.replace('.', '_') in UNUSED:
+            raise ConfigError(f'{name} has no effect in a campaign; remove it')
 
 
 def _number(name: str, value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise ConfigError(f'{name} is {value!r}; it must be a number')
     return float(value)
-
-
-Ranges = dict[str, tuple[float, float]]
 
 
 def _sizes(entries: Any, default: Mapping[str, tuple[float, float]]) -> tuple[Ranges, Ranges]:
@@ -303,7 +376,7 @@ def _sizes(entries: Any, default: Mapping[str, tuple[float, float]]) -> tuple[Ra
             mean, deviation = normal[name] = _pair(name, value.get('normal'))
             spread = DEVIATIONS * abs(deviation)
             low, high = max(mean - spread, row.least), min(mean + spread, row.most)
-            is_right = deviation > 0 and row.least <= mean <= row.most
+            is_right = len(value) == 1 and 0 < deviation < inf and row.least <= mean <= row.most
         else:
             low, high = _pair(name, value if isinstance(value, list) else [value, value])
             is_right = row.least <= low <= high <= row.most

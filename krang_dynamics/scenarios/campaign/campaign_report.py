@@ -35,6 +35,7 @@ class Campaign:
     robot: str
     command: str  # that repeats one run, without its seed
     plan: Plan
+    nominal: RunResult  # without a disturbance
     results: list[RunResult]
 
     def count(self, outcome: str) -> int:
@@ -74,9 +75,10 @@ class Campaign:
         return scores
 
     def worst(self) -> list[RunResult]:
-        """Unsafe runs, then the fastest stops."""
-        order = sorted(self.results, key=lambda r: (r.outcome != UNSAFE, r.outcome == BEYOND, -r.speed))
-        return order[:WORST]
+        """Unsafe runs, then the fastest stops, then those beyond control."""
+        rank = {UNSAFE: 0, STOPPED: 1, BEYOND: 2}
+        found = [result for result in self.results if result.outcome in rank]
+        return sorted(found, key=lambda r: (rank[r.outcome], -r.speed))[:WORST]
 
     # -- reports ---------------------------------------------------------------------------------------
 
@@ -89,6 +91,7 @@ class Campaign:
             'rate': self.plan.rate,
             'duration': self.plan.duration,
             'vary': {name: list(limits) for name, limits in self.plan.vary.items()},
+            'nominal': f'{self.nominal.outcome} {self.nominal.reason}'.strip(),
             'outcomes': {outcome: self.count(outcome) for outcome in OUTCOMES},
             'held': plain(self.held),
             'scores': self.scores(),
@@ -106,12 +109,23 @@ class Campaign:
             f'{self.robot}: {len(self.results)} runs of {self.plan.duration:g} s at {self.plan.rate:g} Hz'
         ]
         lines += [f'  {outcome}: {self.count(outcome)}' for outcome in OUTCOMES]
+        if warning := self.warning():
+            lines.append(f'! {warning}')
         lines += ['', *table(self._cause_header(), self._cause_rows())]
         lines += ['', 'Beyond control: ' + (_counts(r.reason for r in self._with(BEYOND)) or 'none')]
         lines += ['Stopped safely: ' + (_counts(r.reason for r in self._with(STOPPED)) or 'none')]
         for result in self._with(UNSAFE)[:WORST]:
             lines.append(f'! {result.reason}, at {result.time:.3f} s: {self.command} --again {result.seed}')
         return '\n'.join(lines)
+
+    def warning(self) -> str:
+        """What to do before the disturbances mean anything; empty if the set-up works without them."""
+        if self.nominal.outcome == HELD:
+            return ''
+        return (
+            f'without any disturbance the robot is {self.nominal.outcome} ({self.nominal.reason}): mend the '
+            'set-up first, for example gains.bandwidth or friction.scale in the settings of a plan'
+        )
 
     def _with(self, outcome: str) -> list[RunResult]:
         return [result for result in self.results if result.outcome == outcome]
@@ -153,6 +167,7 @@ class Campaign:
                     f'{len(self.results)} runs of {plan.duration:g} s at {plan.rate:g} Hz: {outcomes}. '
                     f'Terms: {", ".join(plan.settings.terms)}.'
                 ),
+                *([paragraph(warning)] if (warning := self.warning()) else []),
                 '<h2>Worst runs</h2>',
                 html_table(
                     ['seed', 'outcome', 'reason', 'speed [m/s]', 'force [N]', 'disturbances', 'again'], worst

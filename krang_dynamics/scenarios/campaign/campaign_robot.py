@@ -7,6 +7,7 @@ import numpy as np
 
 from ...arrays import Array
 from ...control.drivers import Drivers
+from ...errors import KrangError
 from ...robot.model import Robot
 from ...robot.payload import Payload
 from ...robot.urdf import Urdf
@@ -21,6 +22,10 @@ CONTACT_STEP = 2e-3  # ... and with a wall [s]
 TILT, TILTED = 0.02, 0.2  # of a robot that balances: always, and in the farthest start pose [rad]
 EARLIEST = 1.0  # time of a fault or push [s]
 WATCHED = 3.5  # time left after it [s]
+
+
+class Diverged(Exception):
+    """The robot runs away so fast that its simulation ends."""
 
 
 class DisturbedRobot:
@@ -177,7 +182,10 @@ class DisturbedRobot:
         if self._push_end > 0 and self.wall is None:
             self.plant.push(frame, wrench if self.begin <= self.time < self._push_end else np.zeros(6))
         self.torque = self._motor_torque(h)
-        self.plant.step(self.torque[self._driven], h)
+        try:
+            self.plant.step(self.torque[self._driven], h)
+        except KrangError as error:
+            raise Diverged(str(error)) from None
 
     def _motor_torque(self, h: float) -> Array:
         torque = self.drivers.torque(self._command, self.plant.v)

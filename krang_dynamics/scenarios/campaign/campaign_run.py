@@ -15,9 +15,9 @@ from ...bags.io.joint_state_codec import TYPE, JointStateWriter
 from ...bags.io.writer import BagWriter
 from ...bags.parallel import Progress, on_cluster
 from ...robot.model import Robot
-from .campaign_loop import EPOCH, RunResult, Trace, run_once
+from .campaign_loop import EPOCH, RunResult, Trace, run_once, run_under
 from .campaign_monitor import FASTEST
-from .campaign_plan import Plan
+from .campaign_plan import Conditions, Plan
 
 BATCH = 4  # runs of one task, few, because they are repeated when a worker dies
 
@@ -48,6 +48,11 @@ def run_batch(batch: tuple[bytes, Sequence[int]]) -> list[RunResult]:
 def _opened(job: bytes) -> tuple[Robot, Plan]:
     robot, plan = pickle.loads(job)
     return robot, plan
+
+
+def run_nominal(robot: Robot, plan: Plan) -> RunResult:
+    """The run without a disturbance; the others mean little if it fails."""
+    return run_under(robot, plan, Conditions(0))
 
 
 def run_again(robot: Robot, plan: Plan, seed: int, picture: str | None, bag: str | None) -> RunResult:

@@ -6,14 +6,21 @@ import numpy as np
 import pytest
 from harness import robot_named
 
+from krang_dynamics.errors import KrangError
+from krang_dynamics.safety.stop_policies import Hold
 from krang_dynamics.scenarios.campaign.campaign_loop import Trace, run_once
-from krang_dynamics.scenarios.campaign.campaign_monitor import BEYOND, HELD, STOPPED
+from krang_dynamics.scenarios.campaign.campaign_monitor import BEYOND, HELD, STOPPED, UNSAFE
 from krang_dynamics.scenarios.campaign.campaign_plan import load_plan
+from krang_dynamics.scenarios.campaign.campaign_robot import fault_time
+from krang_dynamics.simulation.pinocchio_plant import PinocchioPlant
 
 
-def run(name='planar_2r', duration=4.0, seed=1, trace=None, **vary):
+def run(name='planar_2r', duration=4.0, seed=1, trace=None, settings=None, **vary):
     robot = robot_named(name)
     plan = load_plan(robot)
+    settings = settings or {}
+    common = {key: value for key, value in settings.items() if key.startswith('stop_')}
+    plan = replace(plan, settings=plan.settings.replace(**settings), guard=plan.guard.replace(**common))
     vary = {key: (value, value) for key, value in vary.items()}
     return run_once(robot, replace(plan, duration=duration, vary=vary), seed, trace)
 
@@ -57,6 +64,15 @@ def test_a_sensor_that_shifts_when_the_clock_is_set_is_noticed():
     assert (result.outcome, result.reason) == (STOPPED, 'state')
 
 
+def test_a_shift_with_old_stamps_is_noticed_when_the_stamps_are_new():
+    """The clock is set back by less than the state timeout: states are ignored until it has caught up."""
+    trace = Trace()
+    result = run('planar_2r', 6.0, 2010112, trace, jump=0.32, clock_jump=-0.076)
+    begin = trace.times[next(k for k, mode in enumerate(trace.mode) if mode == 'fault')]
+    assert (result.outcome, result.reason) == (STOPPED, 'state')
+    assert 0.07 < begin - fault_time(load_plan(robot_named('planar_2r')).draw(2010112), 6.0) < 0.09
+
+
 @pytest.mark.parametrize(
     ('name', 'seed', 'vary'),
     [
@@ -87,6 +103,44 @@ def test_a_robot_without_torque_and_commands_is_stopped_wherever_it_is():
 def test_a_sensor_without_values_shows_no_jump():
     result = run(seed=4, dead_sensor=1.0, jump=0.5)
     assert (result.outcome, result.reason) == (BEYOND, 'no states')
+
+
+@pytest.mark.parametrize(
+    ('vary', 'outcome', 'reason'),
+    [
+        ({'wrong_sign': 0.0}, BEYOND, 'wrong_sign'),
+        ({'mass': 0.1}, UNSAFE, 'the robot runs away: its simulation diverged'),
+    ],
+)
+def test_a_robot_that_runs_away_is_no_failure_of_the_loop(monkeypatch, vary, outcome, reason):
+    def diverge(self, u, dt):
+        raise KrangError('the simulation diverged')
+
+    monkeypatch.setattr(PinocchioPlant, 'step', diverge)
+    result = run(**vary)
+    assert (result.outcome, result.reason) == (outcome, reason)
+
+
+def test_a_robot_that_falls_while_it_should_be_held_is_unsafe(monkeypatch):
+    settings = {'stop_policy': 'hold'}
+    assert run(seed=2, duration=6.0, settings=settings, killed_controller=0.0).outcome == STOPPED
+    monkeypatch.setattr(Hold, '_with_state', lambda self, elapsed, state: 0.0 * state.gravity)
+    result = run(seed=2, duration=6.0, settings=settings, killed_controller=0.0)
+    assert (result.outcome, result.reason[:3]) == (UNSAFE, 'P13')
+
+
+def test_a_robot_whose_terms_follow_no_reference_has_no_goal():
+    result = run(duration=8.0, settings={'terms': ('gravity', 'friction', 'damping')}, mass=0.0)
+    assert (result.outcome, result.error) == (HELD, 0.0)
+
+
+@pytest.mark.parametrize(('seed', 'is_watched'), [(20, True), (21, False)])
+def test_one_stop_in_ten_is_watched_to_its_end(seed, is_watched):
+    trace = Trace()
+    result = run(seed=seed, trace=trace, killed_controller=0.0)
+    assert (result.outcome, result.reason) == (STOPPED, 'silence')
+    assert (trace.times[-1] > 5.0) == is_watched
+    assert (np.abs(trace.torque[-1]).max() < 0.1) == is_watched
 
 
 def test_a_run_can_be_repeated_bit_by_bit():

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from harness import robot_named
 
+import krang_dynamics as kd
 from krang_dynamics.control.drivers import Drivers
 from krang_dynamics.control.guard import Guard
 from krang_dynamics.control.robot_state import BoundsCheck, JumpCheck, RobotState
@@ -107,6 +108,22 @@ def by_the_clock(original):
     return with_state
 
 
+def for_ever(original):
+    def torque(self, now, state):
+        if state is None:
+            return self._carrying
+        return original(self, now, state)
+
+    return torque
+
+
+def swapped(original):
+    def take_trajectory(self, message, received=0):
+        return original(self, replace(message, positions=message.positions[:, ::-1].copy()), received)
+
+    return take_trajectory
+
+
 # Name, what is changed, the defect, the disturbance that reveals it, the request that reveals it.
 MUTANTS = [
     ('no effort limit', [(OutputLimiter, 'limit', unlimited)], {'push': (150, 200)}, ''),
@@ -181,6 +198,10 @@ MUTANTS = [
         {'delay': (0, 0)},
         '',
     ),
+    ('release ignored', [(SafetyStage, 'release', lambda _: nothing)], {'requests': (3, 3)}, 'release'),
+    ('torque for ever without states', [(Lower, 'torque', for_ever)], {'outage': (4, 4)}, ''),
+    ('trajectories ignored', [(Session, 'take_trajectory', lambda _: nothing)], {'delay': (0, 0)}, ''),
+    ('joints of trajectories swapped', [(Session, 'take_trajectory', swapped)], {'delay': (0, 0)}, ''),
 ]
 SAMPLE = ('no rate limit', 'old states accepted', 'no support in a stop', 'silence not noticed')
 
@@ -204,7 +225,7 @@ def outcomes(vary, request, monkeypatch, seeds, terms):
     """The results of a short plan with one disturbance."""
     robot = robot_named('planar_2r')
     plan = load_plan(robot)
-    plan = replace(plan, duration=7.0, vary=vary, settings=plan.settings.replace(terms=terms))
+    plan = replace(plan, duration=8.0, vary=vary, settings=plan.settings.replace(terms=terms))
     if request:
         monkeypatch.setattr(campaign_loop, 'REQUESTS', [request])
     return [run_once(robot, plan, seed) for seed in seeds]
@@ -230,6 +251,23 @@ def test_a_defect_is_found(monkeypatch, name, changes, vary, request_name):
         if results[-1].outcome == UNSAFE:
             return
     pytest.fail(f'not found: {[(r.outcome, r.reason) for r in results]}')
+
+
+ONE_LINK = """<robot name="one_link"><link name="base"/><link name="arm">
+<inertial><origin xyz="0 0 -0.25"/><mass value="2"/>
+<inertia ixx="0.04" iyy="0.04" izz="0.001" ixy="0" ixz="0" iyz="0"/></inertial>
+{shape}</link><joint name="joint" type="revolute"><parent link="base"/><child link="arm"/>
+<axis xyz="0 1 0"/><limit lower="-3" upper="3" effort="20" velocity="5"/></joint></robot>"""
+BOX = '<visual><origin xyz="0 0 -0.4"/><geometry><box size="0.06 0.06 0.8"/></geometry></visual>'
+
+
+@pytest.mark.parametrize(('shape', 'reach'), [('', 0.5), (BOX, np.hypot(0.03, 0.8))])
+def test_the_far_end_of_the_last_link_counts(shape, reach):
+    """Twice as far as the centre of mass, or the corners of its shape."""
+    robot = kd.load_robot(ONE_LINK.format(shape=shape))
+    plan = load_plan(robot)
+    monitor = campaign_loop.Loop(robot, plan, plan.draw(0)).monitor
+    assert monitor.speed(np.array([0.7]), np.array([2.0])) == pytest.approx(2.0 * reach)
 
 
 def test_states_of_a_clock_that_was_set_back_count():
@@ -280,12 +318,15 @@ def test_a_stop_that_ended_without_states_is_not_judged_when_they_return():
             for node in (monitor.controller, monitor.guard):
                 if has_state:
                     monitor.state(node, t, 10 + t, 10 + t, np.zeros(2 * robot.nv), torque)
-                monitor.sends(node, t, torque, is_driving=t < begin + 0.1)
+                left = max(0.0, 1.0 - max(0.0, t - begin - 0.3) / 0.5)  # it decays without states
+                monitor.sends(node, t, left * torque, is_driving=t < begin + 0.1)
             is_falling = t > begin + 0.4
             monitor.check(t, robot.home, np.array([1.2 * is_falling, 0.0]), torque, False, '')
 
     run(1.0, limit + 0.01, 6.0)
     assert (monitor.broken, monitor.beyond) == ('', 'no states')
+    for node in (monitor.controller, monitor.guard):
+        monitor.sends(node, 7.5, None, is_driving=False)
     run(8.0, limit - 0.01, 6.0)  # the next stop
     assert monitor.broken.startswith('P13')
 
@@ -369,4 +410,4 @@ def test_the_monitor_shares_no_code_with_the_controller():
 
     text = Path(campaign_monitor.__file__).read_text()
     imported = [line for line in text.splitlines() if line.startswith('from .')]
-    assert imported == ['from ...arrays import Array, is_finite', 'from ...robot.model import Robot']
+    assert imported == ['from ...arrays import Array, Indices, is_finite', 'from ...robot.model import Robot']

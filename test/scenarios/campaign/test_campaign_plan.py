@@ -7,10 +7,17 @@ import pytest
 from harness import robot_named
 
 import krang_dynamics as kd
-from krang_dynamics.errors import ConfigError, KrangError
+from krang_dynamics.errors import ConfigError
 from krang_dynamics.scenarios.campaign.campaign_loop import Loop, Trace, run_once
 from krang_dynamics.scenarios.campaign.campaign_monitor import HELD, STOPPED, UNSAFE
-from krang_dynamics.scenarios.campaign.campaign_plan import MOVE, NAMES, SETTLING, Conditions, load_plan
+from krang_dynamics.scenarios.campaign.campaign_plan import (
+    MOVE,
+    NAMES,
+    SETTLING,
+    Conditions,
+    any_pose,
+    load_plan,
+)
 
 
 @pytest.mark.parametrize('name', kd.robots())
@@ -74,10 +81,73 @@ def test_a_size_may_be_normally_distributed(tmp_path):
     assert np.mean(np.array(delays) == 0) == pytest.approx(0.5, abs=0.05)
 
 
+ARM = """<robot name="arm"><link name="base"/>
+<link name="rod"><inertial><origin xyz="0.5 0 0"/><mass value="2"/>
+<inertia ixx="0.1" iyy="0.1" izz="0.1" ixy="0" ixz="0" iyz="0"/></inertial></link>
+<joint name="hinge" type="continuous"><parent link="base"/><child link="rod"/><axis xyz="0 1 0"/>LIMIT</joint>
+</robot>"""
+
+
+def arm(effort=None, **overrides):
+    """A horizontal rod of 2 kg at a hinge that turns without end; 9.81 N m hold it."""
+    limit = '' if effort is None else f'<limit effort="{effort}" velocity="5"/>'
+    return kd.load_robot(ARM.replace('LIMIT', limit), **overrides)
+
+
+def test_a_motor_without_a_real_limit_gives_sizes_that_a_run_can_have(tmp_path):
+    plan = load_plan(arm(1e9))
+    assert plan.vary['push'] == pytest.approx((0, 2 * 9.81))  # the weight
+    assert plan.vary['payload'] == pytest.approx((0, 2))
+    assert plan.settings.observer_collision == [1e6]
+    path = tmp_path / 'plan.yaml'
+    path.write_text('settings: {limits.effort: 40}')
+    assert load_plan(arm(1e9), str(path)).settings.observer_collision == [12]
+
+
+def test_a_joint_that_turns_without_end_starts_within_half_a_turn():
+    poses = [any_pose(arm(20), np.random.default_rng(seed))[0] for seed in range(100)]
+    assert 3 < np.abs(poses).max() <= np.pi
+
+
+@pytest.mark.parametrize(
+    ('robot', 'message'),
+    [
+        (
+            {'effort': None},
+            "arm: joint 'hinge' .* effort limit is inf; set its nominal_torque",
+        ),
+        ({'effort': 0}, 'arm: no motor at hinge: .* driven: false'),
+        (
+            {'effort': 9},
+            r'cannot hold it .*: hinge has 9 N m for a weight of 9\.81 N m; raise',
+        ),
+        ({'effort': 20, 'joints': {'hinge': {'driven': False}}}, 'arm: balance needs .* `terms` in a plan'),
+    ],
+)
+def test_a_robot_without_a_default_plan_is_refused_with_the_remedy(robot, message):
+    with pytest.raises(ConfigError, match=message):
+        load_plan(arm(**robot))
+
+
+def test_a_motion_may_begin_where_the_motors_can_hold_the_robot(tmp_path):
+    (tmp_path / 'motion.csv').write_text('time,hinge\n0,1.57\n3,1.2\n')
+    (tmp_path / 'plan.yaml').write_text('scenario: motion.csv')
+    assert load_plan(arm(9), str(tmp_path / 'plan.yaml')).vary['push'][1] > 0
+
+
+def test_terms_of_a_plan_replace_those_that_do_not_suit(tmp_path):
+    plan = written(tmp_path, 'terms: [gravity]', 'pendubot')
+    assert plan.settings.terms == ('gravity',)
+
+
 def test_what_both_nodes_have_in_common_is_given_once(tmp_path):
-    plan = written(tmp_path, 'settings: {state_timeout: 0.05, stop.policy: hold}\nguard: {silence: 0.03}')
+    plan = written(
+        tmp_path,
+        'settings: {state_timeout: 0.05, stop.policy: hold, payload.tip.mass: 0.5}\nguard: {silence: 0.03}',
+    )
     assert (plan.settings.state_timeout, plan.guard.state_timeout) == (0.05, 0.05)
     assert (plan.settings.stop_policy, plan.guard.stop_policy) == ('hold', 'hold')
+    assert plan.settings.frames('payload') == plan.guard.frames('payload') == {'tip': {'mass': 0.5}}
     assert plan.guard.silence == 0.03
 
 
@@ -115,6 +185,7 @@ def test_the_scenario_may_be_to_hold_the_robot(tmp_path):
         ('scenario: point.csv', 'has no point after'),
         ('scenario: other.csv', "unknown joint 'elbow'"),
         ('scenario: motion.csv\nvary: {start: }', 'start cannot be varied'),
+        ('scenario: motion.csv\nduration: 6.2', r'duration must be within 6\.3 \.\. 3600 s'),
     ],
 )
 def test_a_scenario_that_is_not_possible_is_refused(tmp_path, scenario, message):
@@ -129,13 +200,27 @@ def test_a_scenario_that_is_not_possible_is_refused(tmp_path, scenario, message)
 @pytest.mark.parametrize(
     ('text', 'message'),
     [
-        ('terms: [nonsense]', 'nonsense'),
+        ('terms: [nonsense]', "plan.yaml: unknown term 'nonsense'"),
+        ('terms:', 'terms has no value'),
+        ('terms: [wrench]', 'wrench.tip.convention'),
+        ('settings: {command_joints: [elbow]}', "'elbow' gets no torque"),
+        ('settings: {command_unit: current}', 'torque_constant is missing'),
+        ('settings: {limits.velocity: [1, 2, 3]}', 'limits.velocity has 3 numbers'),
+        ('guard: {limits.velocity: [1, 2, 3]}', 'limits.velocity has 3 numbers'),
+        ('settings: {gains.bandwidth: }', 'gains.bandwidth has no value'),
+        ('settings: {robot: krang}', 'robot has no effect in a campaign'),
+        ('guard: {controller: x}', 'controller has no effect in a campaign'),
+        ('settings: 0', 'must be parameters and their values'),
+        ('settings: {limits.effort: 5}', 'joint_1 has 5 N m for a weight of 21.24 N m'),
         ('vary: {dealy: [0, 1]}', "did you mean 'delay'"),
         ('vary: {delay: [1, 0]}', 'lowest, highest'),
         ('vary: {delay: fast}', 'fast'),
         ('vary: {mass: 2}', r'within 0 \.\. 0\.9'),
         ('vary: {loss: -0.1}', r'within 0 \.\. 1'),
         ('vary: {mass: {normal: [0, 0]}}', 'mean, deviation'),
+        ('vary: {mass: {normal: [0, .inf]}}', 'mean, deviation'),
+        ('vary: {mass: {normal: [0, 0.1], foo: 3}}', 'mean, deviation'),
+        ('vary: {clock_jump: -5000}', r'within -900 \.\. inf'),
         ('vary: {mass: {normal: 0.1}}', 'must be two numbers'),
         ('vary: {mass: {gaussian: [0, 1]}}', 'must be two numbers'),
         ('vary: []', 'must name disturbances'),
@@ -149,12 +234,10 @@ def test_a_scenario_that_is_not_possible_is_refused(tmp_path, scenario, message)
         ('duration: 3\nduration: 9', 'occurs twice'),
         ('- 1', 'must have entries'),
         ('{', 'cannot be read as YAML'),
+        ('vary: ' + '[' * 3000, 'it is nested too deeply'),
         ('settings: {gains.kp: x}', 'gains.kp'),
     ],
 )
 def test_an_invalid_file_is_refused(tmp_path, text, message):
-    path = tmp_path / 'plan.yaml'
-    path.write_text(text)
-    robot = robot_named('planar_2r')
-    with pytest.raises(KrangError, match=message):
-        kd.TorqueController(robot, load_plan(robot, str(path)).settings)
+    with pytest.raises(ConfigError, match=message):
+        written(tmp_path, text)

@@ -31,7 +31,7 @@ def campaign():
         result(6, 'held', weak_driver=0.9),
         result(7, 'stopped safely', weak_driver=0.3),
     ]
-    return Campaign('planar_2r', 'krang campaign planar_2r', plan, results)
+    return Campaign('planar_2r', 'krang campaign planar_2r', plan, result(0, 'held'), results)
 
 
 def row(name):
@@ -57,6 +57,20 @@ def test_text_and_html_name_the_unsafe_run(campaign):
     assert '<a href="#run-3">3</a>' in page
     assert 'id="run-3"' in page
     assert campaign.as_json()['outcomes']['unsafe'] == 1
+
+
+def test_a_set_up_that_fails_without_a_disturbance_is_named_first(campaign):
+    assert 'without any disturbance' not in campaign.text()
+    failing = replace(campaign, nominal=replace(result(0, 'stopped safely'), reason='following_error'))
+    for report in (failing.text(), failing.html({})):
+        assert 'without any disturbance the robot is stopped safely (following_error)' in report
+    assert failing.as_json()['nominal'] == 'stopped safely following_error'
+
+
+def test_the_worst_runs_are_unsafe_then_fast(campaign):
+    assert [result.outcome for result in campaign.worst()] == [
+        'unsafe', 'stopped safely', 'stopped safely', 'beyond control'
+    ]  # fmt: skip
 
 
 def test_a_campaign_without_runs_of_a_kind_has_a_report(campaign):

@@ -14,6 +14,7 @@ pytest.importorskip('distributed')
 
 from distributed import LocalCluster
 
+from krang_dynamics.errors import KrangError
 from krang_dynamics.scenarios.campaign import campaign_run
 from krang_dynamics.scenarios.campaign.campaign_loop import run_once
 from krang_dynamics.scenarios.campaign.campaign_plan import load_plan
@@ -37,6 +38,31 @@ def test_the_table_does_not_depend_on_the_workers(monkeypatch, capsys):
     lines = capsys.readouterr().err.splitlines()
     assert [line for line in lines if 'start' in line] == ['starting 1 process', 'starting 2 processes']
     assert sum(line.startswith('dashboard: http://127.0.0.1:') for line in lines) == 2
+
+
+def test_a_scheduler_without_workers_is_named(monkeypatch):
+    monkeypatch.setattr('krang_dynamics.bags.parallel.CONNECT', 1.0)
+    robot = robot_named('planar_2r')
+    with LocalCluster(n_workers=0, processes=False, dashboard_address=':0') as cluster:
+        address = cluster.scheduler_address
+        with pytest.raises(KrangError, match=f'no workers; start one: dask worker {address}'):
+            run_campaign(robot, short_plan(robot), SEEDS, 1, address)
+
+
+def test_an_interrupt_from_a_terminal_ends_all_processes_without_a_traceback():
+    command = [sys.executable, '-c', 'from krang_dynamics.cli.main import command; command()']
+    process = subprocess.Popen(
+        [*command, 'campaign', 'planar_2r', '--runs', '1000'],
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    lines = [process.stderr.readline(), process.stderr.readline()]
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal does
+    lines += process.communicate(timeout=60)[1].splitlines()
+    assert process.returncode == 130
+    assert 'Traceback' not in ''.join(lines)
+    assert lines[-1] == 'krang: stopped'
 
 
 @pytest.mark.long
