@@ -8,6 +8,7 @@ from typing import Any
 from zlib import crc32
 
 import numpy as np
+import pinocchio as pin
 
 from ...arrays import Array
 from ...bags.io.motion_file import read_motion
@@ -31,6 +32,7 @@ MOVE = 1.8  # time at which a motion begins [s]
 SETTLING = 2.0  # time left after a motion from a file [s]
 HOLD = 'hold'  # the scenario without a motion
 FASTEST = 0.4  # of the velocity limits, in the motion of a run
+FINGER = 5e-3  # share of the moving mass below which a hand is a finger
 LEVER = 0.1  # shortest lever arm of a force [m]
 CONTACT = 280.0  # bound of a contact force, or what a motor can press: ISO/TS 15066, hand, transient [N]
 COLLISION = 0.3  # share of the effort limit that is a collision, beyond the Coulomb friction
@@ -311,8 +313,28 @@ def _forces(robot: Robot, settings: Settings, q: Array) -> Array:
         )
     if not robot.config.end_effectors:
         raise ConfigError('end_effectors is empty; name the links that are pushed, in its robot file')
-    arms = [np.linalg.norm(robot.jacobian(q, f)[:3, rows], axis=0) for f in robot.config.end_effectors]
+    arms = [np.linalg.norm(robot.jacobian(q, f)[:3, rows], axis=0) for f in hands(robot)]
     return np.array([(limits - weights) / np.maximum(arm, LEVER) for arm in arms])
+
+
+def hands(robot: Robot) -> list[str]:
+    """The frames that are pushed, loaded and stopped by walls.
+
+    The end effectors, or the link that carries one as light as a finger.
+    """
+    model, data = robot.model, robot.model.createData()
+    pin.computeSubtreeMasses(model, data)
+    found = []
+    for name in robot.config.end_effectors:
+        joint = model.frames[model.getFrameId(name)].parentJoint
+        if data.mass[joint] < FINGER * data.mass[0]:
+            while data.mass[joint] < FINGER * data.mass[0]:
+                joint = model.parents[joint]
+            links = (f.name for f in model.frames if f.type == pin.FrameType.BODY and f.parentJoint == joint)
+            name = next(links, name)
+        if name not in found:
+            found.append(name)
+    return found
 
 
 def motion_range(robot: Robot, q: Array, duration: float) -> Array:

@@ -15,11 +15,12 @@ from ...robot.urdf_editing import UrdfDocument
 from ...simulation.faults import Faults, Measurement, SensorModel
 from ...simulation.pinocchio_plant import PinocchioPlant
 from ...simulation.simulated_robot import Wall
-from .campaign_plan import Conditions, any_pose
+from .campaign_plan import Conditions, any_pose, hands
 
 STEP = 4e-3  # longest step of the plant, ...
 CONTACT_STEP = 2e-3  # ... and with a wall [s]
 TILT, TILTED = 0.02, 0.2  # of a robot that balances: always, and in the farthest start pose [rad]
+NOISY = 200.0  # acceleration by a torque noise of 1, if that is less than the effort limit [rad/s2, m/s2]
 EARLIEST = 1.0  # time of a fault or push [s]
 WATCHED = 3.5  # time left after it [s]
 
@@ -55,6 +56,9 @@ class DisturbedRobot:
         self.torque = robot.gravity_torque(self.start) * self.commanded  # of the motors [N m]
         self._command = np.zeros(len(drivers.names))
         self._noise = conditions.dice('torque_noise')
+        self._noisiest = self.commanded * np.minimum(
+            robot.effort_limits, NOISY * np.diag(robot.mass_matrix(self.start))
+        )
         self._set_drivers()
         self._set_push()
         self._set_sensors()
@@ -77,8 +81,7 @@ class DisturbedRobot:
         return np.where(is_fixed, self.start, robot.lower), np.where(is_fixed, self.start, robot.upper)
 
     def _hand(self, name: str) -> str:
-        hands = self.robot.config.end_effectors
-        return hands[int(self.conditions.dice(f'{name} hand').integers(len(hands)))]
+        return _any_hand(self.robot, self.conditions.dice(f'{name} hand'))
 
     def _wall(self) -> Wall:
         """A wall in front of a hand, in a random direction."""
@@ -191,7 +194,7 @@ class DisturbedRobot:
         torque = self.drivers.torque(self._command, self.plant.v)
         noise, lag = self.conditions.get('torque_noise'), self.conditions.get('torque_lag')
         if noise:
-            torque += self.commanded * noise * self.robot.effort_limits * self._noise.normal(size=len(torque))
+            torque += noise * self._noisiest * self._noise.normal(size=len(torque))
         if lag:
             torque = torque + exp(-h / lag) * (self.torque - torque)
         if self.time >= self._driver_begin:
@@ -257,10 +260,14 @@ def true_robot(robot: Robot, conditions: Conditions) -> Robot:
         config = replace(config, joints=joints)
     payloads = robot.payloads
     if 'payload' in values:
-        hands = config.end_effectors
-        frame = hands[int(conditions.dice('payload').integers(len(hands)))]
+        frame = _any_hand(robot, conditions.dice('payload'))
         payloads = (*payloads, Payload(frame, values['payload'], np.zeros(3), np.zeros((3, 3))))
     return Robot(config, urdf, payloads)
+
+
+def _any_hand(robot: Robot, dice: np.random.Generator) -> str:
+    frames = hands(robot)
+    return frames[int(dice.integers(len(frames)))]
 
 
 def _direction(dice: np.random.Generator) -> Array:

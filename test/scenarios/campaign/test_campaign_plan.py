@@ -16,8 +16,17 @@ from krang_dynamics.scenarios.campaign.campaign_plan import (
     SETTLING,
     Conditions,
     any_pose,
+    hands,
     load_plan,
 )
+
+GRIPPER = """<robot name="gripper"><link name="base"/>{links}
+<joint name="elbow" type="revolute"><parent link="base"/><child link="arm"/><axis xyz="0 1 0"/>
+<limit lower="-2" upper="2" effort="50" velocity="3"/></joint>
+<joint name="slide" type="prismatic"><parent link="arm"/><child link="finger"/><axis xyz="0 1 0"/>
+<origin xyz="0 0 0.5"/><limit lower="0" upper="0.04" effort="50" velocity="0.2"/></joint></robot>"""
+LINK = """<link name="{}"><inertial><mass value="{}"/>
+<inertia ixx="0.1" iyy="0.1" izz="0.1" ixy="0" ixz="0" iyz="0"/></inertial></link>"""
 
 
 @pytest.mark.parametrize('name', kd.robots())
@@ -27,6 +36,13 @@ def test_every_robot_has_a_default_plan(name):
     assert plan.duration >= 8
     assert set(plan.vary) <= set(NAMES)
     assert plan.vary['push'][1] > 0
+
+
+@pytest.mark.parametrize(('mass', 'pushed'), [(0.5, 'finger'), (0.005, 'arm')])
+def test_a_link_as_light_as_a_finger_is_not_pushed(mass, pushed):
+    """A push on a hand would throw it."""
+    links = LINK.format('arm', 2.0) + LINK.format('finger', mass)
+    assert hands(kd.load_robot(GRIPPER.format(links=links))) == [pushed]
 
 
 def test_by_default_an_arm_stops_at_a_wall():

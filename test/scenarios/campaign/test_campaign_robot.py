@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from harness import robot_named
 
@@ -47,3 +48,14 @@ def test_a_robot_that_balances_starts_beside_its_equilibrium():
     """Exactly upright, it would stay there without a controller."""
     tilt = abs(body_with('pendubot').start - robot_named('pendubot').home)
     assert 0 < tilt.min() < tilt.max() < 0.02
+
+
+def test_torque_noise_does_not_throw_a_light_joint():
+    """5 % of the effort limit would accelerate the last joint of the wrist by 100 rad/s2."""
+    body = body_with('anthropomorphic', torque_noise=0.05)
+    inertia = np.diag(body.robot.mass_matrix(body.start))
+    body.receive(np.zeros(6))
+    torques = np.array([body._motor_torque(4e-3) for _ in range(2000)])
+    accelerations = torques.std(axis=0) / inertia
+    assert accelerations.max() == pytest.approx(10.0, rel=0.1)
+    assert torques.std(axis=0)[0] == pytest.approx(0.05 * body.robot.effort_limits[0], rel=0.1)
