@@ -52,6 +52,7 @@ def start(context: LaunchContext) -> list[Action]:
         executable='krang',
         name='player',
         arguments=['replay', config['bag'], '--live', '--rate', config['rate']],
+        ros_arguments=enclave_words(config['enclave'], 'player'),
         output='screen',
         on_exit=[OpaqueFunction(function=ended)],
     )

@@ -96,6 +96,7 @@ def picture(config: dict[str, str], robot: Robot, rviz: bool) -> list[Action]:
         package='robot_state_publisher',
         executable='robot_state_publisher',
         parameters=[{'robot_description': description, 'use_sim_time': True}],
+        ros_arguments=enclave_words(config['enclave'], 'robot_state_publisher'),
         remappings=[('joint_states', 'simulator/truth')],  # all joints, by their names in the URDF
         **common,
     )
@@ -104,6 +105,7 @@ def picture(config: dict[str, str], robot: Robot, rviz: bool) -> list[Action]:
         executable='rviz2',
         arguments=['-d', str(share() / 'config' / 'rviz' / 'robot.rviz'), '-f', robot.urdf.root],
         parameters=[{'use_sim_time': True}],
+        ros_arguments=enclave_words(config['enclave'], 'rviz'),
         **common,
     )
     return [installed(node) for node in (frames, *([view] if rviz else []))]

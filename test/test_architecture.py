@@ -27,7 +27,7 @@ LAYERS = {
         'scenarios', 'nodes', 'viewer', 'bags', 'control', 'simulation', 'safety', 'robot', 'derivation',
     },
 }  # fmt: skip
-LEAVES = {'arrays', 'colours', 'errors', 'kernels', 'text'}
+LEAVES = {'arrays', 'colours', 'errors', 'kernels', 'reading', 'text'}
 ROS = re.compile(r'(rclpy|launch|launch_ros|tf2_ros|builtin_interfaces|rcl_interfaces|\w+_(msgs|srvs))$')
 MAY_IMPORT_ROS = {'nodes', 'viewer', 'launching'}
 MODULES = sorted(PACKAGE.rglob('*.py'))

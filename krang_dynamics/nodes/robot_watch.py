@@ -60,6 +60,7 @@ class RobotWatch:
         self._namespace = self._chosen.rpartition('/')[0] or self._watcher.get_namespace().rstrip('/')
         self._of_robot: list[Any] = []  # subscriptions
         self._of_controller: list[Any] = []
+        self._stop_button: Any = None  # publisher, once an operator has come: observers publish nothing
         self._has_pressed = False  # whether this page holds the emergency stop
         self._targets: dict[str, Any] = {}  # publishers, by hand
         self._subscribe_to_robot()
@@ -89,10 +90,15 @@ class RobotWatch:
 
     # -- requests, from any thread -----------------------------------------------------------------------
 
+    def operate(self) -> None:
+        """An operator has opened the page: commands can be published from the next poll on."""
+        self._requests.put(self._prepare_commands)
+
     def press_emergency_stop(self) -> None:
         """Published at once, in the thread of the caller."""
         self._has_pressed = True
-        self._stop_button.publish(Bool(data=True))
+        if self._stop_button is not None:
+            self._stop_button.publish(Bool(data=True))
 
     def release_emergency_stop(self, then: Then) -> None:
         """Only if this page has pressed it and nobody else can have: `false` would release every switch."""
@@ -177,9 +183,8 @@ class RobotWatch:
         """Topics of the robot itself, in the namespace of its controller once that is known."""
         while self._of_robot:
             self._watcher.destroy_subscription(self._of_robot.pop())
-        for publisher in list(self._asker.publishers):
-            self._asker.destroy_publisher(publisher)
-        self._targets.clear()
+        while self._targets:
+            self._asker.destroy_publisher(self._targets.popitem()[1])
         take = self._observed
 
         def subscribe(kind: Any, name: str, on_message: Any, depth: Any, raw: bool = False) -> None:
@@ -194,9 +199,19 @@ class RobotWatch:
         for frame in self._robot.config.end_effectors:
             on_wrench = partial(take.take_wrench, frame)
             subscribe(WrenchStamped, f'wrench/{topic_word(frame)}', on_wrench, qos.NEWEST)
-        self._stop_button = self._asker.create_publisher(
-            Bool, f'{self._namespace}/emergency_stop', qos.LATCHED
-        )
+        if self._stop_button is not None:
+            self._asker.destroy_publisher(self._stop_button)
+            self._add_stop_button()
+
+    def _prepare_commands(self) -> None:
+        if self._stop_button is None:
+            self._add_stop_button()
+
+    def _add_stop_button(self) -> None:
+        topic = f'{self._namespace}/emergency_stop'
+        self._stop_button = self._asker.create_publisher(Bool, topic, qos.LATCHED)
+        if self._has_pressed:  # before there was this publisher
+            self._stop_button.publish(Bool(data=True))
 
     def _search(self) -> None:
         """Find the controller, or the one that has replaced it, and the hands that it moves."""
@@ -212,7 +227,7 @@ class RobotWatch:
     def _find_hands(self) -> None:
         for frame in self._robot.config.end_effectors:
             topic = f'{self._namespace}/target_pose/{topic_word(frame)}'
-            is_taken = self._watcher.count_subscribers(topic) > 0
+            is_taken = self._stop_button is not None and self._watcher.count_subscribers(topic) > 0
             if is_taken and frame not in self._targets:
                 self._targets[frame] = self._asker.create_publisher(PoseStamped, topic, qos.RELIABLE)
             elif not is_taken and frame in self._targets:

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 ALIGNED = pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
 AXES = {'world': ALIGNED, 'local': pin.ReferenceFrame.LOCAL}  # of a Jacobian
+MOST_JOINTS = 200  # that move: Pinocchio's data then take 0.5 GB, and grow with the cube
+MOST_LINKS = 1000  # Pinocchio reads them by recursion, and crashes at several thousand
 
 
 class Robot:
@@ -387,6 +389,10 @@ class Robot:
 
 def kinematic_model(urdf: Urdf) -> pin.Model:
     """Pinocchio's model of a URDF, one coordinate per moving joint, mimic joints included."""
+    moving = sum(joint.moves for joint in urdf.joints.values())
+    for count, most, what in ((moving, MOST_JOINTS, 'moving joints'), (len(urdf.links), MOST_LINKS, 'links')):
+        if count > most:
+            raise UrdfError(f'{urdf.source}: has {count} {what}; at most {most} are supported')
     try:
         return pin.buildModelFromXML(kinematics_xml(urdf))
     except (ValueError, RuntimeError) as error:

@@ -14,6 +14,7 @@ import pinocchio as pin
 
 from ..arrays import Array
 from ..errors import UrdfError, suggestion
+from ..reading import plain_number, regular_file
 
 MOVING = ('revolute', 'continuous', 'prismatic')
 INERTIA_KEYS = ('ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz')
@@ -110,7 +111,7 @@ class Urdf:
     """A checked robot description: `links` and `joints` by name in the order of the document.
 
     `problems` names visual shapes that cannot be shown; wrong shapes do not matter to the dynamics. `ignored`
-    names what has no meaning in a URDF, such as a misspelt element.
+    names what has no meaning in a URDF, such as a misspelt element or a wrong shape.
     """
 
     def __init__(self, text: str | bytes, source: str = 'URDF text') -> None:
@@ -129,13 +130,16 @@ class Urdf:
         self._colours = {material.get('name', ''): _colour(material) for material in materials}
         self.links = {link.name: link for link in self._unique('link', self._read_link)}
         self.joints = {joint.name: joint for joint in self._unique('joint', self._read_joint)}
+        self._joints_on: dict[str, list[Joint]] = {}  # by parent link
+        for joint in self.joints.values():
+            self._joints_on.setdefault(joint.parent, []).append(joint)
         self.root = self._check_tree()
         self._check_mimics()
 
     @classmethod
     def from_file(cls, path: Path) -> 'Urdf':
         try:
-            text = path.read_bytes()
+            text = regular_file(path).read_bytes()
         except OSError as error:
             raise UrdfError(f'{path}: cannot be read: {error.strerror}') from error
         return cls(text, str(path))
@@ -179,13 +183,13 @@ class Urdf:
         waiting = [link]
         while waiting:
             yield (name := waiting.pop())
-            waiting += [j.child for j in self.joints.values() if j.parent == name]
+            waiting += [joint.child for joint in self._joints_on.get(name, ())]
 
     def rigid_part(self, link: str) -> list[str]:
         """`link` and all links that are fixed to it, directly or by others."""
         part = [link]
         for name in part:
-            part += [j.child for j in self.joints.values() if j.parent == name and not j.moves]
+            part += [joint.child for joint in self._joints_on.get(name, ()) if not joint.moves]
         return part
 
     def mesh_file(self, name: str) -> Path:
@@ -226,8 +230,7 @@ class Urdf:
 
     def _numbers(self, text: str, count: int, where: str) -> Array:
         try:
-            # Python reads 1_0 and non-ASCII digits as numbers; URDF parsers do not.
-            values = np.array([float(word.replace('_', '?').encode('ascii')) for word in text.split()])
+            values = np.array([plain_number(word) for word in text.split()])
         except ValueError:
             raise self._error(f'{where} is {text!r}; it must be {count} number(s)') from None
         if len(values) != count or not np.isfinite(values).all():
@@ -289,6 +292,7 @@ class Urdf:
             try:
                 yield self._shape(element)
             except UrdfError as error:
+                self.ignored.append(f'link {name}: a <{kind}> is ignored: {error}')
                 self.problems += [f'{name}: {error}'] if kind == 'visual' else []
 
     def _shape(self, element: Element) -> Shape:

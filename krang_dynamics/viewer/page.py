@@ -184,6 +184,7 @@ class Page:
             if self._model is not None and source.validation is not None:
                 choose_joint(client.gui, list(source.validation.joints), self._model.show, 'model chart', 10)
         else:
+            source.operate()
             controls = Controls(client, self._robot, source)
             targets = HandTargets(client, self._robot, source, self.scene.size)
 

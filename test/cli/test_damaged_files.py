@@ -1,7 +1,11 @@
 """Damaged and foreign files as inputs of the commands: no traceback, and no success that is wrong."""
 
+import os
 import random
+import re
+import shutil
 
+import numpy as np
 import pytest
 from cli.damaged_files import Run, damaged_copy, originals
 
@@ -86,3 +90,66 @@ def judged(case, path, result, good):
         return case.judge(path, result, good)
     except Exception as error:  # the file cannot be read otherwise
         return f'success, but {type(error).__name__}: {error}'
+
+
+def pipe(path):
+    os.mkfifo(path)
+
+
+def endless(path):
+    path.symlink_to('/dev/zero')
+
+
+def written(content):
+    return lambda path: path.write_bytes(content.encode())
+
+
+def saved(numbers):
+    return lambda path: np.save(path, numbers)
+
+
+MOTION, TABLE = 'send {}', 'import {} --rate 100 --columns q=1-2 --out {out}'
+DEEP, HUGE = '[' * 50_000, '1' * 200_000
+POINT = 'joint_names: [joint_1]\npoints: [{{positions: [{}], time_from_start: 1}}]\n'
+STRANGE = [  # name, what makes the file, command
+    *((f'm.{suffix}', make, MOTION) for suffix in ('csv', 'yaml') for make in (pipe, endless)),
+    *(
+        (f't.{suffix}', make, TABLE)
+        for suffix in ('csv', 'txt', 'npy', 'npz', 'mat')
+        for make in (pipe, endless)
+    ),
+    *((f'u.{suffix}', make, 'info {}') for suffix in ('urdf', 'yaml') for make in (pipe, endless)),
+    *(('m.csv', written(f'time,joint_1\n0,{word}\n'), MOTION) for word in ('1_0', '٣', '1e400', HUGE)),
+    *(('m.yaml', written(POINT.format(word)), MOTION) for word in ('1_0', '1:30', '0x10', 'yes', DEEP)),
+    *(('t.csv', written(f'time,q.a\n0,1\n{row}\n'), 'import {} --out {out}') for row in ('0,1', '1e12,1')),
+    *(('t.csv', written(f'1,2\n3,{word}\n'), TABLE) for word in ('1_0', '٣', '1e400', 'inf', HUGE)),
+    *(('t.npy', saved(np.ones((9, 2)).astype(kind)), TABLE) for kind in ('complex', 'bool', 'datetime64[s]')),
+    *(('t.npy', saved(np.ones(shape)), TABLE) for shape in ((), (9,), (9, 2, 2))),
+]
+
+
+@pytest.mark.parametrize(('name', 'make', 'command'), STRANGE)
+def test_what_is_no_data_is_refused_in_one_line(tmp_path, run, name, make, command):
+    make(tmp_path / name)
+    result = run(command, tmp_path / name, tmp_path / 'bag')
+    assert result.status == 2, result.out
+    assert re.fullmatch(r'krang: (?!internal error)[^\n]+\n', result.err)
+    assert len(result.err) < 1000
+    assert not (tmp_path / 'bag').exists()
+
+
+@pytest.mark.parametrize('command', ['validate', 'identify', 'replay', 'view --bag'])
+@pytest.mark.parametrize('file', ['metadata.yaml', 'data'])
+def test_a_recording_with_pipes_or_deep_lists_is_damaged(tmp_path, run, bag, command, file):
+    copy = shutil.copytree(bag, tmp_path / 'bag')
+    metadata = copy / 'metadata.yaml'
+    if file == 'data':
+        (data,) = (path for path in copy.iterdir() if path != metadata)
+        data.unlink()
+        pipe(data)
+    metadata.write_text(DEEP)
+    words = 'view planar_2r --bag {}' if 'view' in command else f'{command} {{}} --robot planar_2r'
+    result = run(words, copy, tmp_path / 'out')
+    assert 'internal error' not in result.err
+    assert 'metadata.yaml is missing or damaged' in result.out + result.err
+    assert (result.status == 2) == (file == 'data')

@@ -79,6 +79,11 @@ def test_arrays_by_name_are_read(suffix, states, tmp_path):
         (['longer.csv'], 'row 1 of the numbers has 3 columns instead of 2'),
         (['back.csv'], 'row 3 of the numbers has the time 0.1 s after 0.2 s'),
         (['timeless.csv'], 'row 2 of the numbers has the time nan s after 0 s'),
+        (['again.csv'], 'row 2 of the numbers has the time 0.1 s after 0.1 s'),
+        (['nanoseconds.csv'], 'it lasts 1e+12 s; give the unit of time'),
+        (['huge.csv'], 'row 2 of the numbers has an infinite q of a'),
+        (['python.csv'], "row 2 of the numbers has '1_0' in column q.a"),
+        (['arabic.csv'], "row 2 of the numbers has '٣' in column q.a"),
     ],
 )
 def test_errors_are_one_line(arguments, message, tmp_path, monkeypatch, refused):
@@ -89,7 +94,28 @@ def test_errors_are_one_line(arguments, message, tmp_path, monkeypatch, refused)
     (tmp_path / 'longer.csv').write_text('time,q.a\n0,1,2\n')
     (tmp_path / 'back.csv').write_text('time,q.a\n0,1\n0.2,1\n0.1,1\n')
     (tmp_path / 'timeless.csv').write_text('time,q.a\n0,1\n,1\n')
+    (tmp_path / 'again.csv').write_text('time,q.a\n0.1,1\n0.1,1\n')
+    (tmp_path / 'nanoseconds.csv').write_text('time,q.a\n0,1\n1e12,1\n')
+    for name, word in (('huge', '1e400'), ('python', '1_0'), ('arabic', '٣')):
+        (tmp_path / f'{name}.csv').write_text(f'time,q.a\n0,1\n1,{word}\n')
     assert message in refused('import', *arguments, '--out', 'bag')
+
+
+@pytest.mark.parametrize(
+    ('numbers', 'message'),
+    [
+        (np.ones((9, 2)) + 1j, 'complex128'),
+        (np.ones((9, 2), bool), 'bool'),
+        (np.ones((9, 2), 'datetime64[s]'), 'datetime64'),
+        (np.ones((9, 2, 2)), '3 dimensions'),
+        (np.ones(9), '1 dimensions'),
+        (np.ones(9, [('time', float), ('q.a', complex)]), 'q.a is complex'),
+    ],
+)
+def test_an_array_that_is_no_table_of_real_numbers_is_refused(numbers, message, tmp_path, refused):
+    np.save(tmp_path / 'a.npy', numbers)
+    words = ['--rate', '100', '--columns', 'q=1-2', '--out', str(tmp_path / 'bag')]
+    assert message in refused('import', str(tmp_path / 'a.npy'), *words)
 
 
 def test_columns_that_are_not_used_are_named(tmp_path, capsys):

@@ -15,12 +15,27 @@ def test_it_declares_its_arguments_with_defaults_and_descriptions():
         'host': 'localhost',
         'port': '8080',
         'allow_control': 'false',
+        'enclave': '',
     }
 
 
 @needs_launch
 def test_it_starts_one_process():
     assert len(Loaded(VIEW, robot='planar_2r', port='8490').nodes()) == 1
+
+
+@needs_launch
+@pytest.mark.parametrize(
+    ('arguments', 'enclave'),
+    [
+        ({}, 'operator'),
+        ({'host': '0.0.0.0'}, 'observer'),
+        ({'host': '0.0.0.0', 'allow_control': 'true'}, 'operator'),
+    ],
+)
+def test_a_page_that_is_read_only_is_an_observer(arguments, enclave):
+    (page,) = Loaded(VIEW, enclave='/lab', **arguments).nodes().values()
+    assert page.words[page.words.index('--enclave') + 1] == f'/lab/{enclave}'
 
 
 @needs_launch

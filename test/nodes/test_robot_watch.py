@@ -67,6 +67,7 @@ def test_the_page_releases_only_an_emergency_stop_that_nobody_else_can_have_pres
         return answers[-1][0] == success and answers[-1][1].startswith(words)
 
     try:
+        watch.operate()
         assert answer_is(False, 'this page has not pressed it')
         watch.press_emergency_stop()
         switch = other.create_publisher(Bool, 'emergency_stop', LATCHED)

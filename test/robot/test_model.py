@@ -39,6 +39,7 @@ from scipy.integrate import solve_ivp
 from tools import assert_close, relative_error, states
 
 import krang_dynamics as kd
+from krang_dynamics.errors import UrdfError
 
 CORIOLIS_COUNT = {'krang': 20}  # complex steps take long for the Christoffel symbols of 17 joints
 every_robot = pytest.mark.parametrize('name', REFERENCE)
@@ -363,6 +364,19 @@ def test_chain_of_sixty_joints_agrees_with_bare_pinocchio(rng):
     q, v, a = rng.uniform(-0.2, 0.2, (3, 60))
     tau = bare.inverse_dynamics(q, v, a)
     np.testing.assert_allclose(robot.inverse_dynamics(q, v, a), tau, rtol=1e-9, atol=1e-9 * np.abs(tau).max())
+
+
+@pytest.mark.parametrize(('kind', 'message'), [('revolute', '1500 moving joints'), ('fixed', '1501 links')])
+def test_a_chain_that_pinocchio_cannot_hold_is_refused(rng, kind, message):
+    parts = [link('part_0')]
+    for k in range(1, 1501):
+        this = kind if k > 1 else 'revolute'
+        parts += [
+            link(f'part_{k}', random_body(rng)),
+            joint(f'joint_{k}', this, f'part_{k - 1}', f'part_{k}'),
+        ]
+    with pytest.raises(UrdfError, match=f'has {message}; at most'):
+        kd.load_robot(urdf(*parts))
 
 
 @pytest.mark.parametrize('kind', ['revolute', 'continuous'])

@@ -8,7 +8,7 @@ from krang_dynamics.robot.plausibility import com_motion, warnings
 
 ARM = """
 <robot name="arm"><link name="world"/>
-  <link name="upper"><inertial><mass value="1"/>
+  <link name="upper">{shape}<inertial><mass value="1"/>
     <inertia ixx="{ixx}" iyy="0.1" izz="0.1" ixy="0" ixz="0" iyz="0"/></inertial></link>
   <link name="lower"><inertial><origin xyz="0.5 0 0"/><mass value="{mass}"/>
     <inertia ixx="0.1" iyy="0.1" izz="0.1" ixy="0" ixz="0" iyz="0"/></inertial></link>
@@ -19,10 +19,11 @@ ARM = """
 </robot>"""
 LIMIT = '<limit lower="-1" upper="1" effort="50" velocity="1"/>'
 SOUND = {'ixx': 0.1, 'mass': 1, 'upper': 1, 'effort': 50, 'kind': 'revolute', 'reach': 1, 'limit': LIMIT}
+SPHERE = '<visual><origin rpy="inf 0 0"/><geometry><sphere radius="1"/></geometry></visual>'
 
 
 def warn(**changes):
-    return '\n'.join(warnings(kd.load_robot(ARM.format(**{**SOUND, **changes}))))
+    return '\n'.join(warnings(kd.load_robot(ARM.format(**{**SOUND, 'shape': '', **changes}))))
 
 
 def test_a_sound_arm_gives_no_warning():
@@ -41,6 +42,7 @@ def test_a_sound_arm_gives_no_warning():
         ({'limit': f'{LIMIT}<orign xyz="1 0 0"/>'}, 'joint elbow: <orign> is ignored'),
         ({'limit': f'{LIMIT}{LIMIT}'}, 'joint elbow: the second <limit> is ignored'),
         ({'limit': LIMIT.replace('lower', 'lowr')}, 'joint elbow: lowr of <limit> is ignored'),
+        ({'shape': SPHERE}, "link upper: a <visual> is ignored: URDF text: shape: origin rpy is 'inf 0 0'"),
         ({'reach': 0}, 'joints shoulder and elbow turn about the same axis'),
         ({'reach': 0}, 'frame lower: its Jacobian has rank 1 in every pose, although 2 joints move it'),
     ],

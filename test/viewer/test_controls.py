@@ -32,6 +32,9 @@ class NotedRobot:
 
     hands = ()
 
+    def operate(self):
+        pass
+
     def press_emergency_stop(self):
         self.asked.append('press')
 

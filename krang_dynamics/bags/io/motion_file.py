@@ -8,10 +8,12 @@ from typing import Any
 
 import numpy as np
 import yaml
+from yaml.composer import Composer
 
 from ...arrays import Array
 from ...control.reference.trajectory import JointTrajectory
 from ...errors import InputError, suggestion
+from ...reading import plain_number, regular_file
 from ...robot.schema import UniqueKeys
 
 SUFFIXES = ('.csv', '.yaml', '.yml')
@@ -19,8 +21,15 @@ COLUMNS = {'q': 'positions', 'v': 'velocities', 'a': 'accelerations', 'tau': 'ef
 FIELDS = tuple(COLUMNS.values())  # of a point of the message
 
 
-class _Loader(UniqueKeys, getattr(yaml, 'CSafeLoader', yaml.SafeLoader)):  # type: ignore[misc]
-    """The fast loader of PyYAML, if it is installed."""
+Parser: Any = getattr(yaml, 'CBaseLoader', yaml.BaseLoader)  # the fast one, if it is installed
+
+
+class _Loader(UniqueKeys, Composer, Parser):  # type: ignore[misc]
+    """Numbers remain words; where lists are nested too deep, the composer in C would crash."""
+
+    def __init__(self, text: str) -> None:
+        Parser.__init__(self, text)
+        Composer.__init__(self)
 
 
 LARGEST = 200_000_000  # of a file [bytes]
@@ -34,7 +43,7 @@ def read_motion(path: str | Path) -> JointTrajectory:
     try:
         if file.stat().st_size > LARGEST:
             raise InputError(f'{path}: is larger than {LARGEST / 1e6:g} MB; send fewer points')
-        text = file.read_text(encoding='utf-8-sig')
+        text = regular_file(file).read_text(encoding='utf-8-sig')
     except OSError as error:
         raise InputError(f'{path}: cannot be read: {error.strerror}') from None
     except UnicodeDecodeError:
@@ -65,7 +74,10 @@ def motion_text(motion: JointTrajectory, suffix: str) -> str:
 
 def _from_csv(text: str) -> JointTrajectory:
     """Columns time, q.JOINT, and optionally v.JOINT, a.JOINT and tau.JOINT; without a prefix q is meant."""
-    lines = list(csv.reader(text.splitlines()))
+    try:
+        lines = list(csv.reader(text.splitlines()))
+    except csv.Error as error:  # a cell of many characters
+        raise InputError(f'is no table: {error}') from None
     if not lines or not lines[0] or lines[0][0].strip() != 'time':
         raise InputError("the first line must name the columns: 'time,q.JOINT,...'")
     places = _columns([name.strip() for name in lines[0][1:]])
@@ -100,25 +112,28 @@ def _columns(header: Sequence[str]) -> dict[str, dict[str, int]]:
 
 
 def _from_yaml(text: str) -> JointTrajectory:
-    """One document; numbers may be text, because YAML 1.1 reads 7e-08 as such."""
+    """One document; all its scalars are words, because YAML 1.1 reads 7e-08 as text and 1_0 as a number."""
     try:
         data, *others = list(yaml.load_all(text, _Loader)) or [None]
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
+    except RecursionError:
+        raise InputError('is not a motion: its lists are nested too deep') from None
+    except (yaml.YAMLError, ValueError) as error:
         raise InputError(f'is not YAML: {" ".join(str(error).split())}') from None
     if any(others):  # `ros2 topic echo` ends with an empty one
         raise InputError(f'it has {1 + len(others)} documents; a motion is one')
     names, points = (data.get(key) if isinstance(data, dict) else None for key in ('joint_names', 'points'))
     if not isinstance(names, list) or not isinstance(points, list):
         raise InputError('is not a JointTrajectory; it must have joint_names and points')
-    names = tuple(map(str, names))
+    if not all(isinstance(name, str) for name in names):
+        raise InputError('joint_names must be names')
     for k, point in enumerate(points):
         if not isinstance(point, dict):
-            raise InputError(f'points[{k}] is {point!r}; it must have positions and time_from_start')
+            raise InputError(f'points[{k}] is {_shown(point)}; it must have positions and time_from_start')
         _refuse_unknown(point, (*FIELDS, 'time_from_start'), f'points[{k}]')
     _refuse_unknown(data, ('header', 'joint_names', 'points'), 'the motion')
     times = np.array([_time(point.get('time_from_start'), k) for k, point in enumerate(points)])
     fields = {field: _field(points, field, len(names)) for field in FIELDS}
-    return _trajectory(names, times, fields)
+    return _trajectory(tuple(names), times, fields)
 
 
 def _field(points: Sequence[Mapping[str, Any]], field: str, count: int) -> Array | None:
@@ -137,7 +152,8 @@ def _time(value: Any, k: int) -> float:
     what = f'points[{k}].time_from_start'
     if isinstance(value, dict):
         _refuse_unknown(value, ('sec', 'nanosec'), what)
-        return _number(value.get('sec', 0), what) + 1e-9 * _number(value.get('nanosec', 0), what)
+        seconds, nanoseconds = (_number(value.get(key, '0'), what) for key in ('sec', 'nanosec'))
+        return seconds + 1e-9 * nanoseconds
     return _number(value, what)
 
 
@@ -149,12 +165,17 @@ def _refuse_unknown(entries: Mapping[str, Any], known: Sequence[str], where: str
 
 def _number(value: Any, where: str) -> float:
     try:
-        number = float(value)
-        if not isfinite(number) or isinstance(value, bool):
+        number = plain_number(value)
+        if not isfinite(number):
             raise ValueError
-    except (TypeError, ValueError, OverflowError):
-        raise InputError(f'{where}: {str(value)[:40]!r} is not a finite number') from None
+    except (AttributeError, ValueError):
+        raise InputError(f'{where}: {_shown(value)} is not a finite number') from None
     return number
+
+
+def _shown(value: Any) -> str:
+    """The beginning of a word; lists are not shown, for aliases make them as long as they like."""
+    return repr(value[:40]) if isinstance(value, str) else 'a list or mapping'
 
 
 def _trajectory(names: tuple[str, ...], times: Array, fields: Mapping[str, Array | None]) -> JointTrajectory:

@@ -10,9 +10,9 @@ from typing import Any
 import yaml
 
 from ...errors import BagError, suggestion
-from .storage import Batch, Mcap, Message, Sqlite, Storage, Topic
+from ...reading import regular_file
+from .storage import FOREVER, Batch, Mcap, Message, Sqlite, Storage, Topic
 
-FOREVER = 2**63 - 1
 SMALLEST = 30  # of a message, with the head of its record [bytes]
 LATE = 1_000_000_000  # largest delay that `in_order` corrects [ns]
 FORMATS: dict[str, type[Storage]] = {'.mcap': Mcap, '.db3': Sqlite}
@@ -133,11 +133,12 @@ class Bag:
         present = [path for path in self.path.iterdir() if path.suffix in FORMATS]
         present.sort(key=lambda path: [int(part) if part.isdigit() else part for part in _parts(path.name)])
         try:
-            data = yaml.safe_load((self.path / 'metadata.yaml').read_text(encoding='utf-8'))
+            metadata = regular_file(self.path / 'metadata.yaml')
+            data = yaml.safe_load(metadata.read_text(encoding='utf-8'))
             information = data['rosbag2_bagfile_information']
             named = [self.path / Path(name).name for name in information['relative_file_paths']]
             self._count = information.get('message_count')
-        except (OSError, ValueError, yaml.YAMLError, KeyError, TypeError):
+        except (OSError, ValueError, yaml.YAMLError, RecursionError, KeyError, TypeError):
             if present:
                 self._note('metadata.yaml is missing or damaged; the files were read without it')
             named = present
@@ -170,7 +171,7 @@ class Bag:
 
 
 def _open_file(path: Path) -> Storage:
-    with path.open('rb') as file:
+    with regular_file(path).open('rb') as file:
         head = file.read(16)
     if not head:
         raise BagError('it is empty')

@@ -28,6 +28,8 @@ MESSAGE_HEAD = struct.Struct('<HIQQ')  # channel, sequence, log time, publish ti
 CHUNK_HEAD = struct.Struct('<QQQI')  # first and last log time, size, checksum
 CHUNK_PLACE = struct.Struct('<QQQ')  # of an index: first and last log time, place of the chunk's record
 CUT = 'its end is missing'
+TIMELESS = 'the time of a message is wrong'
+FOREVER = 2**63 - 1  # [ns], after every time
 LOOSE_RUN = 1 << 20  # bytes of messages outside chunks that are read at once
 
 
@@ -110,7 +112,7 @@ class Mcap(Storage):
 
     def batches(self, topic: str, start: int, stop: int) -> Iterator[Batch]:
         for chunk, records in self._records(start, stop):
-            batch = self._uniform(records, topic)
+            batch = self._uniform(chunk, records, topic)
             if batch is None or chunk.size not in (None, len(batch[0])):
                 messages = self._of_records(chunk, records, (topic,), start, stop)
                 yield from batched((time, data) for _, time, data in messages)
@@ -129,8 +131,8 @@ class Mcap(Storage):
                     data = file.read(chunk.length)
                     yield chunk, data if chunk.loose else self._uncompressed(data, chunk.offset)
 
-    def _uniform(self, data: bytes, topic: str) -> Batch | None:
-        """All messages of a chunk at once; None unless they are of one topic and one length."""
+    def _uniform(self, chunk: Chunk, data: bytes, topic: str) -> Batch | None:
+        """All messages of a chunk at once; None unless they are whole, of one topic and one length."""
         position, opcode, length = 0, 0, 0
         while position + RECORD.size <= len(data):
             opcode, length = RECORD.unpack_from(data, position)
@@ -147,6 +149,8 @@ class Mcap(Storage):
         if self._channels.get(channel) != topic or (records[:, :11] != records[0, :11]).any():
             return None
         times = np.ascontiguousarray(records[:, 15:23]).view('<u8')[:, 0].astype(np.int64)
+        if times.min() < chunk.first or times.max() > chunk.last:
+            return None
         return times, records[:, head:]
 
     def _scan(self, file: BinaryIO) -> None:
@@ -157,13 +161,18 @@ class Mcap(Storage):
             if opcode == CHUNK and length >= 40:
                 first, last, _, _ = CHUNK_HEAD.unpack(file.read(CHUNK_HEAD.size))
                 spans[begin - RECORD.size] = first, last
-                if last >= first:
+                if first <= last < FOREVER:
                     self._chunks.append(Chunk(first, last, begin, length, False))
+                else:
+                    self._note(TIMELESS)
             elif opcode in (SCHEMA, CHANNEL):
                 self._describe(opcode, file.read(length))
             elif opcode == MESSAGE and length >= MESSAGE_HEAD.size:
                 _, _, time, _ = MESSAGE_HEAD.unpack(file.read(MESSAGE_HEAD.size))
-                self._add_loose(time, begin - RECORD.size, RECORD.size + length)
+                if time < FOREVER:
+                    self._add_loose(time, begin - RECORD.size, RECORD.size + length)
+                else:
+                    self._note(TIMELESS)
             elif opcode == MESSAGE_INDEX and self._chunks:  # of one channel, after its chunk
                 chunk = self._chunks[-1]
                 self._chunks[-1] = chunk._replace(size=(chunk.size or 0) + (length - 6) // 16)
@@ -240,6 +249,8 @@ class Mcap(Storage):
             if opcode == MESSAGE and length >= MESSAGE_HEAD.size:
                 channel, _, time, _ = head(data, position + RECORD.size)
                 count += 1
+                if not chunk.first <= time <= chunk.last:
+                    self._note(TIMELESS)
                 if channel in wanted:
                     if start <= time < stop:
                         yield wanted[channel], time, data[position + skip : following]
@@ -307,6 +318,11 @@ def _strings(data: bytes, position: int, count: int) -> list[str]:
     return found
 
 
+def _is_time(value: object) -> bool:
+    """Whether a cell of the database is a time [ns]."""
+    return isinstance(value, int) and 0 <= value < FOREVER
+
+
 class Sqlite(Storage):
     """sqlite3: a table of topics and a table of messages."""
 
@@ -330,7 +346,9 @@ class Sqlite(Storage):
                 self.count, *span = connection.execute(query).fetchone()
             except sqlite3.DatabaseError as error:
                 self._note(CUT if CUT in self.damage else str(error))
-            if self.damage or not all(isinstance(time, int) for time in span):
+            if self.count and not all(map(_is_time, span)):
+                self._note(TIMELESS)
+            if self.damage:
                 span = self._span(connection)
         first, last = span
         if first is not None and last is not None:
@@ -357,7 +375,7 @@ class Sqlite(Storage):
                 query = query.replace('messages', 'messages NOT INDEXED')
             try:
                 for number, time, data in connection.execute(query, (start, stop, *names)):
-                    if isinstance(data, bytes) and isinstance(time, int):  # a missing page reads as NULL
+                    if isinstance(data, bytes) and _is_time(time):  # a missing page reads as NULL
                         yield names[number], time, data
                     else:
                         self._note('the data of a message are missing')
@@ -385,13 +403,11 @@ class Sqlite(Storage):
         low: int | None = None
         high: int | None = None
         try:
-            query = (
-                'SELECT timestamp FROM messages NOT INDEXED '
-                "WHERE typeof(data) = 'blob' AND typeof(timestamp) = 'integer'"
-            )
+            query = "SELECT timestamp FROM messages NOT INDEXED WHERE typeof(data) = 'blob'"
             for (time,) in connection.execute(query):
-                low = time if low is None else min(low, time)
-                high = time if high is None else max(high, time)
+                if _is_time(time):
+                    low = time if low is None else min(low, time)
+                    high = time if high is None else max(high, time)
         except sqlite3.DatabaseError:
             pass
         return low, high

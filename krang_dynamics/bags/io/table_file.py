@@ -11,6 +11,7 @@ import numpy as np
 
 from ...arrays import Array
 from ...errors import BagError
+from ...reading import plain_number, regular_file
 from .joint_state_codec import TYPE, encode
 from .writer import BagWriter
 
@@ -21,6 +22,7 @@ USUAL = {  # patterns of column names without --columns; * is the joint
     'v': ('v.*', 'v_*', 'dq_*', 'qd_*', 'velocity.*', 'vel_*', 'dq*', 'qd*', 'v*'),
     'tau': ('tau.*', 'tau_*', 'effort.*', 'torque.*', 'torque_*', 'current_*', 'tau*', 'effort*'),
 }
+NUMBERS = 'fiu'  # kinds of numpy's types
 TURN = 2 * np.pi
 UNITS = {
     'rad': 1.0, 'deg': TURN / 360, 'rev': TURN, 'm': 1.0, 'mm': 1e-3, 's': 1.0, 'ms': 1e-3, 'us': 1e-6,
@@ -28,6 +30,7 @@ UNITS = {
     'mNm': 1e-3, 'N': 1.0, 'A': 1.0, 'mA': 1e-3, 'V': 1.0,
 }  # fmt: skip
 PAUSE = 10.0  # between two files in one bag [s]
+LONGEST = 1e8  # of a recording [s], three years: more means that its unit is wrong
 
 
 @dataclass(frozen=True)
@@ -75,12 +78,13 @@ def read_table(path: Path, columns: Columns) -> TableRecording:
         if not found[kind]:
             values[kind] = None
             continue
-        values[kind] = np.column_stack(
+        rows = np.column_stack(
             [
                 data[:, found[kind][key]] if key in found[kind] else np.full(len(data), np.nan)
                 for key in found['q']
             ]
-        ) * columns.factors.get(kind, 1.0)
+        )
+        values[kind] = _without_infinity(path, kind, joints, rows * columns.factors.get(kind, 1.0))
     for place in (*found['time'].values(), *found['q'].values()):
         if not np.isfinite(data[:, place]).any():
             raise BagError(f'{path}: column {names[place]} has no numbers')
@@ -90,14 +94,25 @@ def read_table(path: Path, columns: Columns) -> TableRecording:
 
 
 def _check_time(path: Path, t: Array) -> None:
-    """Every sample has a time, which never goes back [s]."""
-    wrong = np.flatnonzero(~np.isfinite(t) | np.concatenate([[False], np.diff(t) < 0]))
+    """Every sample has a time, which increases [s]."""
+    wrong = np.flatnonzero(~np.isfinite(t) | np.concatenate([[False], np.diff(t) <= 0]))
     if wrong.size:
         k = int(wrong[0])
         after = f' after {t[k - 1]:g} s' if k else ''
         raise BagError(
             f'{path}: row {k + 1} of the numbers has the time {t[k]:g} s{after}; times must increase'
         )
+    if t[-1] - t[0] > LONGEST:
+        raise BagError(f'{path}: it lasts {t[-1] - t[0]:g} s; give the unit of time, such as --units time=ns')
+
+
+def _without_infinity(path: Path, kind: str, joints: Sequence[str], values: Array) -> Array:
+    """The same values (K, n); a missing one is NaN, an infinite one is damaged."""
+    infinite = np.argwhere(np.isinf(values))
+    if len(infinite):
+        k, joint = infinite[0]
+        raise BagError(f'{path}: row {k + 1} of the numbers has an infinite {kind} of {joints[joint]}')
+    return values
 
 
 def write_bag(path: Path, recordings: Sequence[TableRecording], topic: str = '/joint_states') -> int:
@@ -151,9 +166,11 @@ def _table(path: Path) -> tuple[list[str], Array]:
     if path.suffix not in readers:
         raise BagError(f'{path}: the name must end in {", ".join(readers)}')
     try:
-        names, data = readers[path.suffix](path)
-    except BagError:
+        names, data = readers[path.suffix](regular_file(path))
+    except (BagError, MemoryError):
         raise
+    except OSError as error:
+        raise BagError(f'{path}: cannot be read: {error.strerror or error}') from error
     except Exception as error:  # numpy and scipy raise any type of error on damaged files
         raise BagError(f'{path}: cannot be read: {error}') from error
     if not len(data):
@@ -196,7 +213,7 @@ def _csv(path: Path) -> tuple[list[str], Array]:
 
 def _number(word: str) -> float | None:
     try:
-        return float(word) if word else float('nan')
+        return plain_number(word) if word else float('nan')
     except ValueError:
         return None
 
@@ -218,13 +235,19 @@ def _npz(path: Path) -> tuple[list[str], Array]:
 def _npy(path: Path) -> tuple[list[str], Array]:
     data = np.load(path)
     if data.dtype.names:
-        return list(data.dtype.names), np.column_stack([data[name] for name in data.dtype.names])
-    return [str(i) for i in range(1, data.shape[-1] + 1)], data
+        return _named(path, {name: data[name] for name in data.dtype.names})
+    if data.ndim != 2 or data.dtype.kind not in NUMBERS:
+        what = f'{data.ndim} dimensions of {data.dtype}'
+        raise BagError(f'{path}: it has {what}; a table has 2 of real numbers')
+    return [str(i) for i in range(1, data.shape[1] + 1)], data
 
 
 def _named(path: Path, arrays: Mapping[str, Any]) -> tuple[list[str], Array]:
     """Columns NAME of a vector and NAME1, NAME2, ... of a matrix; all arrays with the most common length."""
-    numeric = {k: np.asarray(v) for k, v in arrays.items() if np.asarray(v).dtype.kind in 'fiu'}
+    for name, values in arrays.items():
+        if np.iscomplexobj(values):
+            raise BagError(f'{path}: {name} is complex; a recording has real numbers')
+    numeric = {k: np.asarray(v) for k, v in arrays.items() if np.asarray(v).dtype.kind in NUMBERS}
     numeric = {
         k: v.reshape(-1, 1) if 1 in v.shape or v.ndim == 1 else v for k, v in numeric.items() if v.size > 1
     }

@@ -1,6 +1,8 @@
 """Recordings that are whole, truncated, damaged, foreign or empty."""
 
+import os
 import shutil
+import sqlite3
 import struct
 
 import numpy as np
@@ -41,6 +43,11 @@ def count(path):
     bag = Bag(path)
     times = [time for _, time, _ in bag.messages(['/joint_states'])]
     return len(times), bag.damage
+
+
+def count_in_batches(path):
+    bag = Bag(path)
+    return sum(len(times) for times, _ in bag.batches('/joint_states')), bag.damage
 
 
 @pytest.mark.parametrize('storage', FORMATS)
@@ -134,6 +141,49 @@ def test_a_damaged_message_in_a_chunk_without_checksum_is_noted(bags, tmp_path, 
     assert count(file)[1]
 
 
+@pytest.mark.parametrize('time', [2**63 - 1, 2**64 - 1])
+def test_a_message_of_an_impossible_time_in_a_chunk_is_noted(bags, tmp_path, time):
+    _, file = copy(bags, tmp_path, 'mcap')
+    old = (START + 1_000_000 * 77).to_bytes(8, 'little')
+    file.write_bytes(file.read_bytes().replace(old, time.to_bytes(8, 'little')))
+    for found, damage in (count(file), count_in_batches(file)):
+        assert found == COUNT - 1
+        assert len(damage) == 1
+
+
+@pytest.mark.parametrize('time', [2**63 - 1, -5, 'noon'])
+def test_a_row_of_an_impossible_time_is_noted(bags, tmp_path, time):
+    path, file = copy(bags, tmp_path, 'sqlite3')
+    with sqlite3.connect(file) as connection:
+        connection.execute('UPDATE messages SET timestamp = ? WHERE id = 9', (time,))
+    connection.close()
+    found, damage = count(path)
+    assert found == COUNT - 1
+    assert damage
+    assert Bag(path).duration < 2e-3 * COUNT
+
+
+@pytest.mark.parametrize('name', ['metadata.yaml', 'data'])
+def test_a_pipe_in_a_recording_is_not_opened(bags, tmp_path, name):
+    path, file = copy(bags, tmp_path, 'mcap')
+    pipe = path / name if name != 'data' else file
+    pipe.unlink()
+    os.mkfifo(pipe)
+    if name == 'data':
+        with pytest.raises(BagError, match='give a regular file'):
+            Bag(path)
+    else:
+        assert any('metadata.yaml is missing or damaged' in line for line in Bag(path).damage)
+
+
+def test_deep_lists_in_metadata_yaml_are_damage(bags, tmp_path):
+    path, _ = copy(bags, tmp_path, 'mcap')
+    (path / 'metadata.yaml').write_text('[' * 50_000)
+    found, damage = count(path)
+    assert found == COUNT
+    assert any('metadata.yaml is missing or damaged' in line for line in damage)
+
+
 def test_a_file_that_ends_between_two_records_is_truncated(bags, tmp_path):
     _, file = copy(bags, tmp_path, 'mcap')
     data = file.read_bytes()
@@ -192,8 +242,6 @@ def test_other_files_are_refused_with_the_reason(tmp_path, name, content, reason
 
 
 def test_another_database_is_refused(tmp_path):
-    import sqlite3
-
     with sqlite3.connect(tmp_path / 'a.db3') as connection:
         connection.execute('CREATE TABLE birds (name TEXT)')
     connection.close()
