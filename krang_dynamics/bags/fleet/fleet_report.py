@@ -45,7 +45,7 @@ def fleet_html(fleet: Fleet) -> str:
 
 
 def _plot(fleet: Fleet, finding: Finding) -> Any:
-    rows = fleet.series()[finding.machine, finding.joint]
+    rows = fleet.series[finding.machine, finding.joint]
     figure = new_figure(9, 2.5)
     axes = figure.subplots()
     days = np.array([row.start for row in rows]).astype('datetime64[ns]').astype('datetime64[s]')

@@ -1,12 +1,15 @@
 """The table of a fleet: bags are found, read once, and kept as Parquet."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from fnmatch import fnmatch
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from glob import glob
 from hashlib import sha256
 from pathlib import Path
+from time import monotonic
+from typing import Any
 
 import numpy as np
 
@@ -14,14 +17,19 @@ from ...errors import ConfigError, KrangError
 from ...robot.library import load_robot, robots
 from ...robot.schema import load_yaml
 from ..parallel import Progress, on_cluster
-from .bag_figures import BagTask, JointRow, read_bag, signature
-from .change_points import Change, find_changes
+from .bag_figures import FIGURES, MOVING, SPEEDS, BagTask, JointRow, read_bag, signature
+from .change_points import SIDE, Change, find_changes
 
-METRICS = {'load': 'kg', 'friction': 'N m', 'offset': 'N m', 'rmse': 'N m'}
-SMALLEST = {'load': 0.1, 'friction': 0.0, 'offset': 0.0, 'rmse': 0.0}  # change that is reported [unit]
-SHARE = 0.1  # smallest relative change that is reported
-SAME_RATE = 1.2  # recordings whose rates differ by more are not compared by their error: noise depends on it
+METRICS = {'load': 'kg', 'friction': 'N m', 'offset': 'N m', 'rmse': 'N m', 'remaining_rmse': 'N m'}
+JUDGED = ('load', 'friction', 'offset', 'remaining_rmse')  # causes before what they explain
+SMALLEST = 0.1  # change of a load that is reported [kg]
+SHARE, NOTICED = 0.1, 0.01  # smallest change of the others [value before], [torque of the joint]
+# Errors are compared only between recordings whose rates and speeds differ by less: noise depends on them.
+SAME_RATE, SAME_SPEED = 1.2, 1.5
+# Largest change of an offset or an error that another change explains, a load at 1 m [N m / unit].
+EXPLAINED = {'load': 9.81, 'friction': 1.0, 'offset': 1.0}
 DAY = 86_400 * 10**9  # [ns]
+SAVED = 30.0  # between two times that the store is written while bags are read [s]
 
 
 @dataclass(frozen=True)
@@ -33,22 +41,32 @@ class Finding:
     metric: str
     since: int  # [ns]
     change: Change
+    until: int = 0  # of odd recordings: the last one [ns]
 
     def __str__(self) -> str:
-        day = np.datetime64(self.since, 'ns').astype('datetime64[D]')
-        unit, delta = METRICS[self.metric], self.change.after - self.change.before
-        size = f'{100 * self.change.relative:+.0f} %' if self.is_relative else f'{delta:+.3g} {unit}'
+        first, last = (np.datetime64(at, 'ns').astype('datetime64[D]') for at in (self.since, self.until))
+        when = f'since {first}'
+        if self.change.kind == 'odd':
+            when = f'on {first} only' if first == last else f'from {first} to {last} only'
+        unit, delta = METRICS[self.metric], self.delta
+        size = f'{100 * self.change.relative:+.0f} %' if self.is_relative else f'{delta:+.2g} {unit}'
         what = 'hand' if self.metric == 'load' else 'joint'
         values = f'{self.change.before:.3g} to {self.change.after:.3g} {unit}'
         # A load below that of the model is no mass that somebody added.
         doubt = '; a tool was removed, or a position has an offset' if what == 'hand' and delta < 0 else ''
-        return f'{what} {self.joint} of {self.machine}: {self.metric} {size} since {day} ({values}){doubt}'
+        metric = self.metric.replace('_', ' ')
+        return f'{what} {self.joint} of {self.machine}: {metric} {size} {when} ({values}){doubt}'
+
+    @property
+    def delta(self) -> float:
+        """The change in the unit of the figure."""
+        return self.change.after - self.change.before
 
     @property
     def is_relative(self) -> bool:
         """Whether it is given in per cent: of a value near 0 that would say nothing."""
         is_small = abs(self.change.before) < SHARE * abs(self.change.after)
-        return self.metric in ('friction', 'rmse') and not is_small
+        return self.metric in ('friction', 'remaining_rmse') and not is_small
 
 
 class Fleet:
@@ -67,48 +85,63 @@ class Fleet:
         """Bags of which a part is missing, with the reason; the rest of them is used."""
         return {row.path: row.damage for row in self.rows if row.damage}
 
+    @cached_property
     def series(self) -> dict[tuple[str, str], list[JointRow]]:
         """Rows of every machine and joint, in the order of time."""
         found: dict[tuple[str, str], list[JointRow]] = {}
         for row in self.rows:
             if not row.error:
                 found.setdefault((row.machine, row.joint), []).append(row)
-        return found
+        return {key: _at_one_speed(rows) for key, rows in found.items()}
 
     def findings(self) -> list[Finding]:
-        """Changes of load, friction and offset; those of the error only where nothing else explains it."""
-        found: list[Finding] = []
-        for metric in METRICS:
-            for (machine, joint), rows in self.series().items():
-                explained = any(
-                    f.machine == machine and (f.metric == 'load' or f.joint == joint) for f in found
-                )
-                if explained and metric in ('rmse', 'offset'):
-                    continue
-                for some in _by_rate(rows) if metric == 'rmse' else [rows]:
-                    found += _findings(machine, joint, metric, some)
-        return found
+        """Changes of all figures, except those that another change explains."""
+        return self._found
+
+    @cached_property
+    def _found(self) -> list[Finding]:
+        found: dict[str, list[Finding]] = {}  # by machine
+        for metric in JUDGED:
+            for (machine, joint), rows in self.series.items():
+                causes = found.setdefault(machine, [])
+                groups = _alike(rows) if metric == 'remaining_rmse' else [rows]
+                new = [finding for some in groups for finding in _findings(machine, joint, metric, some)]
+                causes += [f for f in new if not any(_explains(cause, f, rows) for cause in causes)]
+        return [finding for some in found.values() for finding in some]
 
     def weeks(self) -> list[list[str]]:
         """Machine, joint, week, number of bags, and means of the figures."""
         lines = []
-        for (machine, joint), rows in self.series().items():
+        for (machine, joint), rows in self.series.items():
             by_week: dict[str, list[JointRow]] = {}
             for row in rows:
                 by_week.setdefault(week_of(row.start), []).append(row)
             for week, some in by_week.items():
-                means = [np.mean([getattr(row, metric) for row in some]) for metric in METRICS]
-                cells = ['-' if np.isnan(x) else f'{x:.3g}' for x in means]
-                lines.append([machine, joint, week, str(len(some)), *cells])
+                lines.append([machine, joint, week, str(len(some)), *(_mean(some, m) for m in METRICS)])
         return lines
 
 
-def _by_rate(rows: Iterable[JointRow]) -> list[list[JointRow]]:
-    """Rows with about the same rate of the states, in the order of time."""
+def _at_one_speed(rows: list[JointRow]) -> list[JointRow]:
+    """Rows of a joint with the friction at the speed at which most recordings, and fast ones, have it."""
+    known = np.isfinite([row.frictions for row in rows]).sum(axis=0)
+    best = len(known) - 1 - int(np.argmax(known[::-1]))
+    return [replace(row, friction=row.frictions[best]) for row in rows]
+
+
+def _mean(rows: list[JointRow], metric: str) -> str:
+    """The mean of a figure over the rows that have it."""
+    values = [value for row in rows if np.isfinite(value := getattr(row, metric))]
+    return f'{np.mean(values):.3g}' if values else '-'
+
+
+def _alike(rows: Iterable[JointRow]) -> list[list[JointRow]]:
+    """Rows with about the same rate of the states and the same speed, in the order of time."""
     groups: list[list[JointRow]] = []
     for row in rows:
         for group in groups:
-            if 1 / SAME_RATE < row.rate / group[0].rate < SAME_RATE:
+            rate = row.rate / group[0].rate
+            speed = max(row.speed, MOVING) / max(group[0].speed, MOVING)
+            if 1 / SAME_RATE < rate < SAME_RATE and 1 / SAME_SPEED < speed < SAME_SPEED:
                 group.append(row)
                 break
         else:
@@ -118,14 +151,31 @@ def _by_rate(rows: Iterable[JointRow]) -> list[list[JointRow]]:
 
 def _findings(machine: str, joint: str, metric: str, rows: list[JointRow]) -> list[Finding]:
     rows = [row for row in rows if np.isfinite(getattr(row, metric))]
-    times = np.array([row.start for row in rows], dtype=float) / DAY
+    days = np.array([row.start / DAY for row in rows])
+    values = np.array([getattr(row, metric) for row in rows])
     found = []
-    for change in find_changes(times - times[:1], np.array([getattr(row, metric) for row in rows])):
-        delta = abs(change.after - change.before)
-        scale = float(np.mean([row.rmse for row in rows])) if metric == 'offset' else abs(change.before)
-        if delta >= SMALLEST[metric] and (metric == 'load' or delta >= SHARE * scale):
-            found.append(Finding(machine, joint, metric, rows[change.index].start, change))
+    for change in find_changes(days, values):
+        least = SMALLEST if metric == 'load' else NOTICED * float(np.median([row.torque for row in rows]))
+        if metric in ('friction', 'remaining_rmse'):
+            least = max(least, SHARE * abs(change.before))
+        if metric == 'friction':
+            least = max(least, float(np.median([row.remaining_rmse for row in rows])))
+        if abs(change.after - change.before) >= least:
+            since, until = rows[change.index].start, rows[change.last].start
+            found.append(Finding(machine, joint, metric, since, change, until))
     return found
+
+
+def _explains(cause: Finding, effect: Finding, rows: list[JointRow]) -> bool:
+    """Whether a change is the consequence of another one at the same time; `rows` are of its joint."""
+    is_related = cause.metric == 'load' or (cause.joint == effect.joint and effect.metric == 'remaining_rmse')
+    if effect.metric not in ('offset', 'remaining_rmse') or not is_related:
+        return False
+    first, last = sorted((cause.since, effect.since))
+    between = sum(first <= row.start < last for row in rows)
+    same_time = between < SIDE or (cause.change.kind == 'ramp' and first == cause.since)
+    same_kind = (cause.change.kind == 'odd') == (effect.change.kind == 'odd')
+    return same_time and same_kind and abs(effect.delta) <= EXPLAINED[cause.metric] * abs(cause.delta)
 
 
 def week_of(time: int) -> str:
@@ -135,31 +185,49 @@ def week_of(time: int) -> str:
 
 
 def find_bags(patterns: Iterable[str]) -> list[str]:
-    """All bags in folders or at globs: folders with metadata.yaml, and .mcap or .db3 files elsewhere."""
-    found: dict[str, None] = {}
+    """All bags in folders or at globs: folders with metadata.yaml, and .mcap or .db3 files elsewhere.
+
+    Each is named once, also if links lead to it.
+    """
+    found: dict[Path, str] = {}
     for pattern in patterns:
-        places = [Path(place) for place in sorted(glob(pattern, recursive=True))]
+        places = [pattern] if os.path.lexists(pattern) else sorted(glob(pattern, recursive=True))
         if not places:
             raise KrangError(f'{pattern}: there is no such file or folder')
         for place in places:
-            found |= dict.fromkeys(map(str, _bags_below(place)))
+            for bag in _bags_below(Path(place), set()):
+                found.setdefault(bag.resolve(), str(bag))
     if not found:
         raise KrangError(f'{", ".join(patterns)}: no bag was found (metadata.yaml, .mcap or .db3)')
-    return list(found)
+    return list(found.values())
 
 
-def _bags_below(place: Path) -> list[Path]:
-    if place.is_file():
-        return [place] if place.suffix in ('.mcap', '.db3') else []
-    if (place / 'metadata.yaml').exists():
-        return [place]
-    return [bag for entry in sorted(place.iterdir()) for bag in _bags_below(entry)]
+def _bags_below(place: Path, seen: set[Path]) -> Iterator[Path]:
+    """The bags in a place, without the folders seen before, to which links may lead back."""
+    if not place.is_dir():
+        if place.suffix in ('.mcap', '.db3') and (place.is_file() or not place.exists()):
+            yield place
+    elif (place / 'metadata.yaml').exists():
+        yield place
+    elif (real := place.resolve()) not in seen:
+        seen.add(real)
+        try:
+            entries = sorted(place.iterdir())
+        except OSError:
+            yield place  # it will be listed with the reason
+            return
+        for entry in entries:
+            yield from _bags_below(entry, seen)
 
 
 def machine_of(path: str, names: Iterable[str]) -> str:
     """The folder that names the machine: the nearest one that matches, else the folder of the bag."""
-    folders = [parent.name for parent in Path(path).resolve().parents]
-    return next((folder for folder in folders if any(fnmatch(folder, name) for name in names)), folders[0])
+    folders = [parent.name for parent in Path(os.path.abspath(path)).parents]
+    return next((folder for folder in folders if any(_matches(folder, name) for name in names)), folders[0])
+
+
+def _matches(machine: str, pattern: str) -> bool:
+    return machine == pattern or fnmatch(machine, pattern)
 
 
 def load_models(path: str | None) -> dict[str, str]:
@@ -182,29 +250,31 @@ def update(
 ) -> Fleet:
     """The table after reading the bags that are new, or have changed, or have another model.
 
-    The store is written at the end.
+    The store is written at the beginning, at the end, and now and then.
     """
+    tasks = {task.path: task for task in (_task(bag, models, cutoff) for bag in bags)}
     known = load_store(store)
     present = {path: _signature(path) for path in {row.path for row in known}}
-    tasks = [_task(str(Path(bag).resolve()), models, cutoff) for bag in bags]
-    wanted = {task.path: task.model for task in tasks}
-    rows = [
-        row
-        for row in known
-        if (row.size, row.changed) == present[row.path] and row.model == wanted.get(row.path, row.model)
-    ]
+    rows = []
+    for row in known:
+        task = tasks.get(row.path)
+        if (row.size, row.changed) == present[row.path] and (task is None or row.model == task.model):
+            rows.append(replace(row, machine=task.machine) if task else row)
     seen = {row.path for row in rows}
-    new = [task for task in tasks if task.path not in seen]
-    progress = Progress('reading bags', len(new))
+    new = [task for task in tasks.values() if task.path not in seen]
+    save_store(store, rows)
+    saved_at, progress = monotonic(), Progress('reading bags', len(new))
     try:
-        if new:
-            for result in on_cluster(read_bag, new, workers, scheduler):
-                rows += result
-                progress.step()
+        for result in on_cluster(read_bag, new, workers, scheduler) if new else ():
+            rows += result
+            progress.step()
+            if monotonic() > saved_at + SAVED:
+                save_store(store, rows)
+                saved_at = monotonic()
     finally:
         save_store(store, rows)
     progress.end()
-    return Fleet([row for row in rows if row.path in wanted])
+    return Fleet([row for row in rows if row.path in tasks])
 
 
 def _signature(path: str) -> tuple[int, int]:
@@ -214,10 +284,11 @@ def _signature(path: str) -> tuple[int, int]:
         return -1, -1
 
 
-def _task(path: str, models: Mapping[str, str], cutoff: float) -> BagTask:
-    machine = machine_of(path, models)
-    robot = next((robot for pattern, robot in models.items() if fnmatch(machine, pattern)), '') or machine
-    return BagTask(path, machine, robot, cutoff, f'{cutoff:g} Hz {_digest(robot)}')
+def _task(bag: str, models: Mapping[str, str], cutoff: float) -> BagTask:
+    machine = machine_of(bag, models)
+    robot = next((robot for pattern, robot in models.items() if _matches(machine, pattern)), '') or machine
+    key = f'{cutoff:g} Hz {_digest(robot)} {FIGURES}'
+    return BagTask(str(Path(bag).resolve()), machine, robot, cutoff, key)
 
 
 @lru_cache
@@ -232,32 +303,42 @@ def _digest(name: str) -> str:
 
 def load_store(path: str) -> list[JointRow]:
     """The rows of a Parquet file; none if it does not exist."""
-    import pyarrow.parquet
+    from pyarrow.lib import ArrowException
+    from pyarrow.parquet import read_table
 
     if not Path(path).exists():
         return []
     try:
-        columns = pyarrow.parquet.read_table(path).to_pylist()
-        return [JointRow(**row) for row in columns]
-    except (OSError, ValueError, TypeError) as error:
-        raise KrangError(f'{path}: is no table of krang fleet: {error}; choose another --store') from None
+        table = read_table(path, page_checksum_verification=True)
+        schema = _schema()
+        columns = table.cast(schema.empty_table().select(table.column_names).schema)
+        return [JointRow(**row) for row in columns.to_pylist()]
+    except (OSError, ValueError, TypeError, KeyError, ArrowException) as error:
+        reason = ' '.join(str(error).split())
+        remedy = 'delete it, or choose another --store'
+        raise KrangError(f'{path}: is no table of krang fleet: {reason}; {remedy}') from None
 
 
-def save_store(path: str, rows: Sequence[JointRow]) -> None:
+def save_store(path: str, rows: Iterable[JointRow]) -> None:
     """Write all rows; the old file is replaced only when the new one is complete."""
-    import pyarrow
-    import pyarrow.parquet
+    from pyarrow import table
+    from pyarrow.parquet import write_table
 
-    kinds: dict[type, Callable[[], object]] = {
-        str: pyarrow.string,
-        int: pyarrow.int64,
-        float: pyarrow.float64,
-    }
-    schema = pyarrow.schema([(f.name, kinds[f.type]()) for f in fields(JointRow) if isinstance(f.type, type)])
-    table = pyarrow.Table.from_pylist([asdict(row) for row in rows], schema=schema)
+    rows = sorted(rows, key=lambda row: (row.path, row.joint))
+    columns = {field.name: [getattr(row, field.name) for row in rows] for field in fields(JointRow)}
     partial = Path(f'{path}.partial')
     try:
-        pyarrow.parquet.write_table(table, partial)
+        write_table(table(columns, schema=_schema()), partial, write_page_checksum=True)
         partial.replace(path)
     except OSError as error:
         raise KrangError(f'{path}: cannot be written: {error}') from None
+
+
+def _schema() -> Any:
+    """The columns of the store; none of their values is missing."""
+    import pyarrow
+
+    number = pyarrow.field('number', pyarrow.float64(), nullable=False)
+    kinds: dict[Any, Any] = {str: pyarrow.string(), int: pyarrow.int64(), float: number.type}
+    kinds[Sequence[float]] = pyarrow.list_(number, len(SPEEDS))
+    return pyarrow.schema([pyarrow.field(f.name, kinds[f.type], nullable=False) for f in fields(JointRow)])
