@@ -385,7 +385,7 @@ class Loop:
 
     def _goal_of(self, trajectory: JointTrajectory) -> JointTrajectory:
         """Note where and when a trajectory ends."""
-        if not self.body.is_pushed:
+        if not self.body.is_pushed and 'requests' not in self.conditions.values:
             self._missed = max(self._missed, self._error())
         self._goal = self._goal.copy()
         self._goal_at = self.body.time + float(trajectory.times[-1])
