@@ -5,6 +5,8 @@ import re
 import sys
 import types
 import typing
+from collections import Counter
+from collections.abc import Hashable
 from pathlib import Path
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin
 
@@ -147,8 +149,9 @@ class UniqueKeys:
 
     def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
         keys = [self.construct_object(key, deep=True) for key, _ in node.value]  # type: ignore[attr-defined]
-        for key in keys:
-            if keys.count(key) > 1:
+        counts = Counter(key for key in keys if isinstance(key, Hashable))  # the base class refuses others
+        for key, count in counts.items():
+            if count > 1:
                 raise yaml.constructor.ConstructorError(
                     None, None, f'the key {key!r} occurs twice; keep one', node.start_mark
                 )
