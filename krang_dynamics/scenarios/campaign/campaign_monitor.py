@@ -19,7 +19,7 @@ TOLERANCE = 1.05  # times the speed at which the stop began
 BRAKING = 1.0  # time in which a faster robot is slowed down [s]
 LAGS = 3.0  # time constants after which the torque of a driver has followed its command, ...
 SLOWEST_DRIVER = 0.1  # ... but a slower driver is no excuse [s]
-MISSING = 0.025  # without a state, after which none shows what a push does [s]
+MISSING = 0.025  # without a state, after which none shows what moves the robot [s]
 WATCHDOG = 0.012  # between two steps of a controller without states [s]
 REACTION = 0.05  # of the guard (P11) [s]
 STEP = 0.02  # longest time for which one command of a controller may be rated [s] (P3)
@@ -321,7 +321,8 @@ class Monitor:
         blind = now - in_charge.arrival - self.bounds.timeout
         if blind > self.bounds.blind_stop and not self._is_over:
             self._is_over, self._empty_by = True, now + LATE
-        is_unseen = self._pushed > in_charge.arrival + MISSING  # no state shows what the push did
+        # What a push did, or the torque that the drivers held until the stop began, is shown by no state.
+        is_unseen = max(self._pushed, self._stop or 0.0) > in_charge.arrival + MISSING
         cause = beyond or ('no states' if blind > 0 or is_unseen or self._is_over else '')
         if self._cause and not cause:  # the states are back, and the robot may need all torque
             self._begin_braking(now, np.abs(torque) + self.bounds.effort)

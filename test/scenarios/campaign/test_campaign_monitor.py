@@ -284,7 +284,8 @@ def test_states_of_a_clock_that_was_set_back_count():
     assert list(node.due) == ['P4: the clock was set back']
 
 
-def test_the_stop_of_a_dead_controller_begins_when_the_guard_takes_over():
+@pytest.mark.parametrize('has_states', [True, False])
+def test_the_stop_of_a_dead_controller_begins_when_the_guard_takes_over(has_states):
     robot = robot_named('planar_2r')
     plan = load_plan(robot)
     monitor = campaign_loop.Loop(robot, plan, plan.draw(0)).monitor
@@ -296,13 +297,17 @@ def test_the_stop_of_a_dead_controller_begins_when_the_guard_takes_over():
     monitor.check(1.0, robot.home, zero, torque, False, '')
     monitor.is_alive = False
     monitor.check(1.045, robot.home, fast, torque, False, '')  # the drivers hold the last torque: P11
+    if has_states:
+        monitor.state(monitor.guard, 1.045, 11.045, 11.045, np.zeros(2 * robot.nv), torque)
     monitor.sends(monitor.guard, 1.046, torque, is_driving=False)
     monitor.check(1.05, robot.home, 1.2 * fast, torque, False, '')
     assert monitor.broken == ''
     assert monitor.fastest > 0.5
     monitor.sends(monitor.guard, 1.08, torque, is_driving=False)
     monitor.check(1.08, robot.home, 2 * fast, torque, False, '')
-    assert monitor.broken.startswith('P13')
+    # What the last torque has done is not known without a state.
+    assert monitor.broken.startswith('P13') == has_states
+    assert monitor.beyond == ('' if has_states else 'no states')
 
 
 def test_a_stop_that_ended_without_states_is_not_judged_when_they_return():
