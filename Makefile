@@ -45,14 +45,14 @@ endef
 
 setup: $(VENV)/.installed
 
-$(VENV)/.installed: setup.py krang_dynamics/kernels.c
+$(VENV)/.installed: setup.py $(wildcard krang_dynamics/kernels/*)
 	$(call install,$(EXTRAS))
 	@command -v chromedriver >/dev/null || \
 	    echo 'the tests and pictures of the page need Chromium: apt-get install chromium chromium-driver'
 	@touch $@
 
 # Only what the demonstration needs.
-$(VENV)/.demo: setup.py krang_dynamics/kernels.c
+$(VENV)/.demo: setup.py $(wildcard krang_dynamics/kernels/*)
 	$(call install,$(NODES))
 
 # The fast tests: run them before every commit.

@@ -38,7 +38,8 @@ setup(
     ext_modules=[
         Extension(
             f'{NAME}.kernels',
-            [f'{NAME}/kernels.c'],
+            sorted(map(str, Path(NAME, 'kernels').glob('*.c'))),
+            depends=sorted(map(str, Path(NAME, 'kernels').glob('*.h'))),
             include_dirs=[numpy.get_include()],
             extra_compile_args=['-O3', '-ffp-contract=off'],
         )

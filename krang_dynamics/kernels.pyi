@@ -1,4 +1,4 @@
-"""Compiled arithmetic over n joints (kernels.c), most of it of one control step; NaN never passes a check.
+"""Compiled arithmetic over n joints (kernels/*.c), most of it of one control step; NaN never passes a check.
 
 Arrays are contiguous float64 of n numbers each, unless stated otherwise; any other is a TypeError.
 """
