@@ -91,7 +91,7 @@ def refusals(*processes):
     return counts
 
 
-def check(robot, controller, guard, begin):
+def check(robot, controller, guard, simulator, begin):
     """Promises of everything sent since the last check, which is then forgotten."""
     Monitor(controller, robot.model).check(begin)
     for record in list(guard.passed.records):
@@ -99,9 +99,10 @@ def check(robot, controller, guard, begin):
         assert data.shape == EFFORT.shape, 'P9'
         assert np.isfinite(data).all(), 'P1'
         assert (np.abs(data) <= EFFORT).all(), 'P2'
-    for topic in (controller.torques, controller.commands, guard.passed):
+    for topic in (controller.torques, controller.commands, guard.passed, simulator.truth):
         del topic.records[:-50]
-    del controller.states.records[:-20], guard.states.records[:-20]
+    for node in (controller, guard, simulator):
+        del node.states.records[:-20]
 
 
 def main():
@@ -138,7 +139,7 @@ def main():
                 guard.set(**fuzzer.parameters())
                 simulator.set(**fuzzer.parameters())
             if k % CHECK == CHECK - 1:
-                check(robot, controller, guard, begin)
+                check(robot, controller, guard, simulator, begin)
                 begin = time.time()
                 sizes = {name: memory(node) for name, node in nodes.items()}
                 first = first if first and k > count / 10 else sizes
