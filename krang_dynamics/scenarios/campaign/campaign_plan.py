@@ -34,6 +34,7 @@ HOLD = 'hold'  # the scenario without a motion
 FASTEST = 0.4  # of the velocity limits, in the motion of a run
 FINGER = 5e-3  # share of the moving mass below which a hand is a finger
 LEVER = 0.1  # shortest lever arm of a force [m]
+HEAVIEST = 0.2  # payload, relative to the robot's mass
 CONTACT = 280.0  # bound of a contact force, or what a motor can press: ISO/TS 15066, hand, transient [N]
 COLLISION = 0.3  # share of the effort limit that is a collision, beyond the Coulomb friction
 LARGEST_COLLISION = Settings.parameters()['observer.collision'].high  # [N m]
@@ -264,12 +265,12 @@ def _scenario(robot: Robot, settings: Settings, value: Any, folder: Path) -> str
 
 
 def _default_ranges(robot: Robot, force: float) -> Ranges:
-    """Pushes and payloads relative to a force [N] that the motors can hold, at most the robot's weight."""
+    """Pushes and payloads relative to a force [N] that the motors can hold, and to the robot's weight."""
     weight = 9.81 * robot.total_mass
     push, payload = (0.03, 0.005) if _is_passive(robot) else (0.5, 0.1)
     vary = {row.name: (row.low, row.high) for row in DISTURBANCES}
     vary['push'] = (0.0, min(push * force, weight))
-    vary['payload'] = (0.0, min(payload * force, weight) / 9.81)
+    vary['payload'] = (0.0, min(payload * force, HEAVIEST * weight) / 9.81)
     if _is_passive(robot) or robot.config.rolling:
         del vary['wall']
     if not robot.friction.viscous.any() and not robot.friction.coulomb.any():
