@@ -295,10 +295,16 @@ class Monitor:
             self.fail(now, 'the stop is over, but torque remains')
 
     def _begin_stop(self, now: float, q: Array, torque: Array) -> None:
-        """What drove the robot is removed first."""
-        gravity = pin.computeGeneralizedGravity(self._model, self._data, self._map.position(q))
+        """What drove the robot is removed first: the torque, or the command without the drivers' noise."""
+        gravity = self._map.force(
+            pin.computeGeneralizedGravity(self._model, self._data, self._map.position(q))
+        )
         self._stop, self._cause, self._past_cause, self._is_over = now, '', '', False
-        self._begin_braking(now, np.abs(torque - self._map.force(gravity)))
+        change = np.abs(torque - gravity)
+        if self.guard.command is not None and not self.bounds.in_volts:
+            wanted = np.bincount(self.bounds.rows, self.guard.command * self.bounds.gain, len(q))
+            change = np.maximum(change, np.abs(wanted - gravity))
+        self._begin_braking(now, change)
 
     def _begin_braking(self, now: float, change: Array) -> None:
         """From now on the robot is slowed down, as soon as the torque has changed by so much [N m] (P3)."""

@@ -310,6 +310,21 @@ def test_the_stop_of_a_dead_controller_begins_when_the_guard_takes_over(has_stat
     assert monitor.beyond == ('' if has_states else 'no states')
 
 
+@pytest.mark.parametrize(('distance', 'is_broken'), [(0.0, True), (20.0, False)])
+def test_the_noise_of_a_driver_does_not_shorten_the_time_to_brake(distance, is_broken):
+    robot = robot_named('planar_2r')
+    plan = load_plan(robot)
+    monitor = campaign_loop.Loop(robot, plan, plan.draw(0)).monitor
+    weight, fast = robot.gravity_torque(robot.home), np.full(robot.nv, 0.6)
+    monitor.is_enabled, command = True, weight - [distance, 0.0]  # 20 ms from the weight
+    for t, speed, is_driving in ((1.0, 0.0, True), (1.004, 1.0, False), (1.016, 1.2, False)):
+        for node in (monitor.controller, monitor.guard):
+            monitor.state(node, t, 10 + t, 10 + t, np.zeros(2 * robot.nv), command)
+            monitor.sends(node, t, command, is_driving)
+        monitor.check(t, robot.home, speed * fast, weight, False, '')  # by chance the motors hold it
+    assert monitor.broken.startswith('P13') == is_broken
+
+
 def test_a_stop_that_ended_without_states_is_not_judged_when_they_return():
     robot = robot_named('planar_2r')
     plan = load_plan(robot)
