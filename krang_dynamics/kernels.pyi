@@ -1,6 +1,7 @@
 """Compiled arithmetic over n joints (kernels/*.c), most of it of one control step; NaN never passes a check.
 
-Arrays are contiguous float64 of n numbers each, unless stated otherwise; any other is a TypeError.
+Arrays are contiguous float64 of n numbers each, unless stated otherwise; any other is a TypeError. One
+that is read-only is not changed: ValueError.
 """
 
 from .arrays import Array, Indices, Mask

@@ -798,6 +798,36 @@ def test_contacts_of_something_else_are_an_error(wheel):
         kernels.contacts((wheel,), np.zeros((6, 5)), np.zeros(5))
 
 
+def read_only(*shape):
+    x = np.zeros(shape)
+    x.flags.writeable = False
+    return x
+
+
+@pytest.mark.parametrize(
+    'call',
+    [
+        lambda: kernels.quintic(np.zeros((6, 3)), 0.5, read_only(3)),
+        lambda: kernels.consistent(*np.zeros((2, 6)), read_only(3), VECTOR.copy(), 0.1, BOUNDS),
+        lambda: kernels.consistent(*np.zeros((2, 6)), VECTOR.copy(), read_only(3), 0.1, BOUNDS),
+        lambda: kernels.follow(read_only(4, 3), VECTOR, VECTOR, 0.0, 0.0, np.zeros(3, bool), *np.ones(5)),
+        lambda: kernels.observed(VECTOR, read_only(5, 3), np.eye(3), *np.zeros((4, 3)), 0.1, 1.0),
+        lambda: kernels.complete(read_only(2), *[np.array([0])] * 2, np.eye(2), *np.zeros((2, 2))),
+        lambda: kernels.release(read_only(3), np.eye(3)[:1], np.array([0])),
+        lambda: kernels.folded(
+            np.arange(3), VECTOR, np.eye(3), VECTOR, VECTOR, read_only(3, 3), VECTOR.copy()
+        ),
+        lambda: kernels.folded(np.arange(3), VECTOR, np.eye(3), VECTOR, VECTOR, np.eye(3), read_only(3)),
+        lambda: kernels.add_wrench(
+            read_only(3), np.eye(3), VECTOR, np.zeros(12), np.zeros(6), np.zeros((6, 3)), VECTOR
+        ),
+    ],
+)
+def test_an_array_that_is_read_only_is_not_changed(call):
+    with pytest.raises(ValueError, match='read-only'):
+        call()
+
+
 def test_every_kernel_is_described_and_every_description_has_a_kernel():
     described = re.findall(
         r'^def (\w+)\(', (ROOT / 'krang_dynamics' / 'kernels.pyi').read_text(), re.MULTILINE

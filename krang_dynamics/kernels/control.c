@@ -11,7 +11,8 @@ static PyObject *quintic(PyObject *self, PyObject *const *args, Py_ssize_t count
     if (!has_count(count, 3)) return NULL;
     npy_intp n = size_of(args[2]);
     double s = PyFloat_AsDouble(args[1]), r = 1.0 - s;
-    if (PyErr_Occurred() || !(control = numbers(args[0], CONTROL_POINTS * n)) || !(out = numbers(args[2], n)))
+    if (PyErr_Occurred() || !(control = numbers(args[0], CONTROL_POINTS * n)) || !(out = numbers(args[2], n)) ||
+        !is_writable(args[2]))
         return NULL;
     double ss = s * s, rr = r * r;
     double basis[CONTROL_POINTS] = {r * rr * rr,      5 * s * rr * rr, 10 * ss * r * rr,
@@ -117,7 +118,7 @@ static PyObject *add_wrench(PyObject *self, PyObject *const *args, Py_ssize_t co
         return NULL;
     if (PyArray_DIM(R, 1) != 3) return PyErr_Format(PyExc_TypeError, "expected a rotation, got %R", args[1]);
     npy_intp n = PyArray_DIM(J, 1);
-    if (!(torque = numbers(args[0], n)) || !(moving = numbers(args[6], n))) return NULL;
+    if (!(torque = numbers(args[0], n)) || !is_writable(args[0]) || !(moving = numbers(args[6], n))) return NULL;
     /* From the frame to its joint, then to the world. */
     for (int k = 0; k < 6; k += 3)
         for (int i = 0; i < 3; i++)
@@ -143,7 +144,7 @@ static PyObject *observed(PyObject *self, PyObject *const *args, Py_ssize_t coun
     double *x[4], *last, *A, *external, *out;
     if (!has_count(count, 9)) return NULL;
     npy_intp n = size_of(args[0]);
-    if (!(external = numbers(args[0], n)) || !(last = numbers(args[1], (n + 2) * n)) ||
+    if (!(external = numbers(args[0], n)) || !(last = numbers(args[1], (n + 2) * n)) || !is_writable(args[1]) ||
         !(A = symmetric(args[2], n)) || !vectors(args + 3, 4, n, x))
         return NULL;
     double *v = x[0], *bias = x[1], *friction = x[2], *applied = x[3];

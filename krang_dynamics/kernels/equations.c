@@ -87,7 +87,9 @@ static PyObject *complete(PyObject *self, PyObject *const *args, Py_ssize_t coun
     if (!has_count(count, 6)) return NULL;
     npy_intp n = size_of(args[0]), size = size_of(args[4]), m, many, *unknown, *rows;
     PyArrayObject *E;
-    if (!(a = numbers(args[0], n)) || !vectors(args + 4, 2, size, h) || !(E = matrix(args[3], size))) return NULL;
+    if (!(a = numbers(args[0], n)) || !is_writable(args[0]) || !vectors(args + 4, 2, size, h) ||
+        !(E = matrix(args[3], size)))
+        return NULL;
     if (PyArray_DIM(E, 1) != n) return PyErr_Format(PyExc_TypeError, "expected equations of %zd joints", (Py_ssize_t)n);
     if (!(unknown = indices(args[1], n, &m)) || !(rows = indices(args[2], size, &many))) return NULL;
     if (many != m) return PyErr_Format(PyExc_TypeError, "expected as many rows as unknowns");
@@ -113,7 +115,8 @@ static PyObject *release(PyObject *self, PyObject *const *args, Py_ssize_t count
     if (!has_count(count, 3)) return NULL;
     npy_intp n = size_of(args[0]), m, *rows;
     PyArrayObject *J;
-    if (!(force = numbers(args[0], n)) || !(J = matrix(args[1], size_of(args[2])))) return NULL;
+    if (!(force = numbers(args[0], n)) || !is_writable(args[0]) || !(J = matrix(args[1], size_of(args[2]))))
+        return NULL;
     if (PyArray_DIM(J, 1) != n) return PyErr_Format(PyExc_TypeError, "expected a constraint of %zd joints", (Py_ssize_t)n);
     if (!(rows = indices(args[2], n, &m))) return NULL;
     double *block = PyMem_Malloc(sizeof(double) * (m + 1) * (m + 1)), *x = block + m * m;
@@ -181,7 +184,8 @@ static PyObject *folded(PyObject *self, PyObject *const *args, Py_ssize_t count)
     npy_intp m = size_of(args[1]), n = size_of(args[6]), many, *leaders;
     PyObject *given[3] = {args[1], args[3], args[4]};
     if (!vectors(given, 3, m, x) || !(M = symmetric(args[2], m)) || !(A = symmetric(args[5], n)) ||
-        !(bias = numbers(args[6], n)) || !(leaders = indices(args[0], n, &many)))
+        !(bias = numbers(args[6], n)) || !is_writable(args[5]) || !is_writable(args[6]) ||
+        !(leaders = indices(args[0], n, &many)))
         return NULL;
     if (many != m) return PyErr_Format(PyExc_TypeError, "expected %zd leaders", (Py_ssize_t)m);
     PyObject *gravity = new_vector(n, &out);

@@ -43,6 +43,14 @@ static inline double *numbers(PyObject *x, npy_intp size)
     return NULL;
 }
 
+/* Whether an array may be changed; a ValueError otherwise, as numpy has it. */
+static inline int is_writable(PyObject *x)
+{
+    if (PyArray_ISWRITEABLE((PyArrayObject *)x)) return 1;
+    PyErr_SetString(PyExc_ValueError, "assignment destination is read-only");
+    return 0;
+}
+
 static inline npy_intp size_of(PyObject *x)
 {
     return PyArray_Check(x) ? PyArray_SIZE((PyArrayObject *)x) : -1;

@@ -57,7 +57,8 @@ static PyObject *consistent(PyObject *self, PyObject *const *args, Py_ssize_t co
     if (!has_count(count, 6)) return NULL;
     npy_intp n = size_of(args[2]);
     if (!(state = numbers(args[0], 2 * n)) || !(last = numbers(args[1], 2 * n)) ||
-        !(repeated = numbers(args[2], n)) || !(drift = numbers(args[3], n)) || !(bounds = numbers(args[5], 5)))
+        !(repeated = numbers(args[2], n)) || !(drift = numbers(args[3], n)) || !(bounds = numbers(args[5], 5)) ||
+        !is_writable(args[2]) || !is_writable(args[3]))
         return NULL;
     if (!PyArray_Check(args[4])) dt = PyFloat_AsDouble(args[4]);
     else if (!(dts = numbers(args[4], n))) return NULL;
@@ -90,8 +91,8 @@ static PyObject *follow(PyObject *self, PyObject *const *args, Py_ssize_t count)
     const npy_bool *continuous;
     if (!has_count(count, 11)) return NULL;
     npy_intp n = size_of(args[1]);
-    if (!(motion = numbers(args[0], 4 * n)) || !(q = numbers(args[1], n)) || !(v = numbers(args[2], n)) ||
-        !(continuous = mask_of(args[5], n)))
+    if (!(motion = numbers(args[0], 4 * n)) || !is_writable(args[0]) || !(q = numbers(args[1], n)) ||
+        !(v = numbers(args[2], n)) || !(continuous = mask_of(args[5], n)))
         return NULL;
     if (!PyArray_Check(args[3])) time = PyFloat_AsDouble(args[3]);
     else if (!(times = numbers(args[3], n))) return NULL;
