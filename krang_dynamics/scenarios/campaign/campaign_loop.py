@@ -21,13 +21,14 @@ from ...safety.joint_buffer import JointSamples
 from ...safety.modes import Fault, Mode
 from ..motions import JointMotion, smooth_step
 from .campaign_monitor import BEYOND, HELD, JUMP, STOPPED, UNSAFE, Monitor, Node, PromisedBounds
-from .campaign_plan import HOLD, MOVE, Conditions, Plan, motion_range
+from .campaign_plan import HOLD, MOVE, Conditions, Plan, is_passive, motion_range
 from .campaign_robot import DisturbedRobot, Diverged
 
 STEADY, EPOCH = 100.0, 1000.0  # steady clock and wall clock at the begin of a run [s]
 ENABLE = 0.6  # time of enable: the rate of the states is known then [s]
 BACK, TRAVEL = 4.6, 2.4  # begin of the second motion, and the duration of both [s]
 WATCHED, END = 10, 80.0  # one run in so many goes on until its stop is over, to this time at most [s]
+SWING_UP = 5.0  # time until a robot that balances is upright, when it is enabled again [s]
 QUEUE = 10  # states that wait for a controller that is frozen
 DRIVING = (Mode.RAMPING, Mode.ACTIVE)
 Fields = tuple[tuple[str, ...], Array, Array, Array, float]  # of JointSamples, without the arrival
@@ -94,6 +95,7 @@ class Loop:
         self._has_jumped = False  # a sensor, in a state that was sent to the controller
         self._reference = self.body.start  # of the controller
         self._goal, self._goal_at = self.body.start, 0.0  # of the last request, and when it is reached [s]
+        self._upright_by = 0.0  # a robot that balances [s]
         self._missed = 0.0  # largest distance from a goal that another one followed [rad, m]
         frozen = conditions.get('frozen_controller')
         is_killed = 'killed_controller' in conditions.values
@@ -319,6 +321,8 @@ class Loop:
             self._reference_request(t, name)
         elif name in ('enable', 'disable'):
             session.guard_problem = self._link.problem(now)
+            if is_passive(self.robot) and t > ENABLE and not session.controller.safety.is_driving:
+                self._upright_by = t + SWING_UP
             outputs = session.enable(name == 'enable', now, clock)
             if name == 'disable':
                 monitor.demand(t, 'disable', monitor.controller)
@@ -402,7 +406,9 @@ class Loop:
         may rightly have refused the last one.
         """
         robot, q = self.robot, self.body.plant.q
-        if len(robot.actuated_joint_names) < robot.nv and not robot.config.rolling:
+        if is_passive(robot):
+            if self.body.time < self._upright_by:
+                return 0.0
             return float(np.abs(np.remainder(q + np.pi, 2 * np.pi) - np.pi)[1:].max())
         is_known = self.body.time >= self._goal_at and 'requests' not in self.conditions.values
         goal = self._goal if is_known else self._reference

@@ -178,7 +178,7 @@ def _planned(robot: Robot, entries: Mapping[str, Any], folder: Path) -> Plan:
     forces = _forces(robot, settings, _home(robot, scenario))
     end = MOVE + float(scenario.times[-1]) if isinstance(scenario, JointTrajectory) else 0.0
     default = {
-        'rate': 500.0 if _is_passive(robot) else 250.0,
+        'rate': 500.0 if is_passive(robot) else 250.0,
         'duration': max(DURATION, end + SETTLING),
         'accuracy': 0.1,
         'contact_force': max(CONTACT, float(forces.max())),
@@ -267,11 +267,11 @@ def _scenario(robot: Robot, settings: Settings, value: Any, folder: Path) -> str
 def _default_ranges(robot: Robot, force: float) -> Ranges:
     """Pushes and payloads relative to a force [N] that the motors can hold, and to the robot's weight."""
     weight = 9.81 * robot.total_mass
-    push, payload = (0.03, 0.005) if _is_passive(robot) else (0.5, 0.1)
+    push, payload = (0.03, 0.005) if is_passive(robot) else (0.5, 0.1)
     vary = {row.name: (row.low, row.high) for row in DISTURBANCES}
     vary['push'] = (0.0, min(push * force, weight))
     vary['payload'] = (0.0, min(payload * force, HEAVIEST * weight) / 9.81)
-    if _is_passive(robot) or robot.config.rolling:
+    if is_passive(robot) or robot.config.rolling:
         del vary['wall']
     if not robot.friction.viscous.any() and not robot.friction.coulomb.any():
         del vary['friction']
@@ -280,7 +280,7 @@ def _default_ranges(robot: Robot, force: float) -> Ranges:
     return vary
 
 
-def _is_passive(robot: Robot) -> bool:
+def is_passive(robot: Robot) -> bool:
     """Whether a joint without a motor has to be balanced."""
     return not robot.config.rolling and len(robot.actuated_joint_names) < robot.nv
 

@@ -15,7 +15,7 @@ from ...robot.urdf_editing import UrdfDocument
 from ...simulation.faults import Faults, Measurement, SensorModel
 from ...simulation.pinocchio_plant import PinocchioPlant
 from ...simulation.simulated_robot import Wall
-from .campaign_plan import Conditions, any_pose, hands
+from .campaign_plan import Conditions, any_pose, hands, is_passive
 
 STEP = 4e-3  # longest step of the plant, ...
 CONTACT_STEP = 2e-3  # ... and with a wall [s]
@@ -70,7 +70,7 @@ class DisturbedRobot:
         dice = self.conditions.dice('start')
         if robot.config.rolling:
             return home
-        if len(robot.actuated_joint_names) < robot.nv:  # exactly upright, it would need no control
+        if is_passive(robot):  # exactly upright, it would need no control
             return home + (TILT + share * TILTED) * dice.uniform(-1, 1, robot.nv)
         pose = home + share * self.commanded * (any_pose(robot, dice) - home)
         return np.asarray(pose)

@@ -8,9 +8,10 @@ from harness import robot_named
 
 from krang_dynamics.errors import KrangError
 from krang_dynamics.safety.stop_policies import Hold
+from krang_dynamics.scenarios.campaign import campaign_loop
 from krang_dynamics.scenarios.campaign.campaign_loop import Trace, run_once
 from krang_dynamics.scenarios.campaign.campaign_monitor import BEYOND, HELD, STOPPED, UNSAFE
-from krang_dynamics.scenarios.campaign.campaign_plan import load_plan
+from krang_dynamics.scenarios.campaign.campaign_plan import Conditions, load_plan
 from krang_dynamics.scenarios.campaign.campaign_robot import fault_time
 from krang_dynamics.simulation.pinocchio_plant import PinocchioPlant
 
@@ -132,6 +133,16 @@ def test_a_robot_that_falls_while_it_should_be_held_is_unsafe(monkeypatch):
 def test_a_robot_whose_terms_follow_no_reference_has_no_goal():
     result = run(duration=8.0, settings={'terms': ('gravity', 'friction', 'damping')}, mass=0.0)
     assert (result.outcome, result.error) == (HELD, 0.0)
+
+
+@pytest.mark.parametrize(('time', 'outcome'), [(5.0, HELD), (0.0, UNSAFE)])
+def test_a_robot_that_is_enabled_again_has_time_to_swing_up(monkeypatch, time, outcome):
+    monkeypatch.setattr(campaign_loop, 'SWING_UP', time)
+    robot = robot_named('pendubot')
+    plan = replace(load_plan(robot), duration=4.0)
+    loop = campaign_loop.Loop(robot, plan, Conditions(1))
+    loop._script = [(0.6, 'enable'), (2.0, 'release'), (3.5, 'enable')]
+    assert loop.run().outcome == outcome
 
 
 @pytest.mark.parametrize(('seed', 'is_watched'), [(20, True), (21, False)])
