@@ -38,7 +38,7 @@ def run(options: argparse.Namespace) -> int:
     """Exit status 1 if too few runs are held, or too many are unsafe."""
     drawn, is_one = options.html or options.picture, options.again is not None
     require_libraries(None if is_one else 'distributed', drawn and 'matplotlib', options.record and 'rosbags')
-    from ..bags.io.files import make_way, refuse_existing, write
+    from ..bags.io.files import make_way, refuse_existing, require_suffix, write
     from ..scenarios.campaign.campaign_monitor import UNSAFE
     from ..scenarios.campaign.campaign_plan import load_plan
     from ..scenarios.campaign.campaign_report import Campaign
@@ -50,6 +50,9 @@ def run(options: argparse.Namespace) -> int:
         raise KrangError('--picture and --record show one run; give its seed by --again')
     if is_one and (options.html or options.json):
         raise KrangError('--html and --json report a campaign; with --again, give --picture or --record')
+    if options.max_unsafe < 0 or not 0 <= (options.min_held or 0) <= 1:
+        raise KrangError('--max-unsafe must be 0 or more, --min-held within 0 .. 1')
+    require_suffix(options.picture, '.png')
     refuse_existing((options.html, options.json, options.picture), options.force)
     robot = load_robot(options.robot)
     plan = load_plan(robot, options.plan)
@@ -72,4 +75,6 @@ def run(options: argparse.Namespace) -> int:
     if options.html:
         write(options.html, campaign.html(figures_of(robot, plan, campaign.worst())))
     too_few = options.min_held is not None and not campaign.held >= options.min_held
+    if too_few:
+        print(f'held: {campaign.held:.3g} of the runs within control, fewer than {options.min_held:g}')
     return int(too_few or campaign.count(UNSAFE) > options.max_unsafe)

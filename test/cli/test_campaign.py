@@ -15,7 +15,7 @@ from krang_dynamics.scenarios.campaign.campaign_monitor import UNSAFE
 
 def test_a_run_is_repeated_with_a_picture_and_a_bag(tmp_path, capsys):
     plan = tmp_path / 'plan.yaml'
-    plan.write_text('duration: 3\nvary: {delay: 0.001}\n')
+    plan.write_text('scenario: hold\nduration: 3\nvary: {delay: 0.001}\n')
     picture, bag = tmp_path / 'run.png', tmp_path / 'run'
     command = ['campaign', 'planar_2r', '--plan', str(plan), '--again', '5']
     assert main([*command, '--picture', str(picture), '--record', str(bag)]) == 0
@@ -30,7 +30,7 @@ def test_the_command_that_repeats_a_run_can_be_copied(tmp_path, monkeypatch, cap
 
     monkeypatch.setattr(campaign_run, 'run_campaign', unsafe)
     plan = tmp_path / 'my plan.yaml'
-    plan.write_text('duration: 3')
+    plan.write_text('scenario: hold\nduration: 3')
     assert main(['campaign', 'planar_2r', '--plan', str(plan), '--runs', '1']) == 1
     assert f"krang campaign planar_2r --plan '{plan}' --again 0" in capsys.readouterr().out
 
@@ -40,6 +40,10 @@ def test_the_command_that_repeats_a_run_can_be_copied(tmp_path, monkeypatch, cap
     [
         (['planar_2r', '--plan', 'nowhere.yaml'], 'nowhere.yaml'),
         (['planar_2r', '--runs', '0'], '--runs'),
+        (['planar_2r', '--min-held', '60'], '--min-held within 0 .. 1'),
+        (['planar_2r', '--max-unsafe', '-1'], '--max-unsafe must be 0 or more'),
+        (['planar_2r', '--json', 'a.out', '--html', 'a.out'], 'a.out is given twice'),
+        (['planar_2r', '--again', '1', '--picture', 'run.txt'], 'must end in .png'),
         (['planar_2r', '--workers', '0'], '--workers'),
         (['planar_2r', '--again', '-1'], '--again'),
         (['planar_2r', '--picture', 'run.png'], 'give its seed by --again'),

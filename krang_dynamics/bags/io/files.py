@@ -1,5 +1,6 @@
 """Output files of commands: checked before the work begins; existing ones are replaced only with --force."""
 
+import os
 import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -11,14 +12,20 @@ BAG_FILES = {'.mcap', '.db3', '.yaml'}
 
 
 def refuse_existing(paths: Iterable[str | None], force: bool) -> None:
-    """Raise KrangError for the first path that exists, or whose folder does not."""
+    """Raise KrangError for the first path that exists, is given twice, or cannot be written."""
+    seen = set()
     for path in paths:
         if path is None:
             continue
+        if (real := Path(path).resolve()) in seen:
+            raise KrangError(f'{path} is given twice; each output needs a name of its own')
+        seen.add(real)
         if Path(path).exists() and not force:
             raise KrangError(f'{path} exists already; choose another name, or add --force')
         if Path(path).is_dir() or not Path(path).resolve().parent.is_dir():
             raise KrangError(f'{path}: cannot be written: it is a folder, or its folder does not exist')
+        if not os.access(real if real.exists() else real.parent, os.W_OK):
+            raise KrangError(f'{path}: cannot be written: permission denied')
 
 
 def require_suffix(path: str | None, *suffixes: str) -> None:

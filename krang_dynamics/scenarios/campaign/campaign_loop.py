@@ -20,13 +20,12 @@ from ...robot.model import Robot
 from ...safety.joint_buffer import JointSamples
 from ...safety.modes import Fault, Mode
 from ..motions import JointMotion, smooth_step
-from .campaign_monitor import BEYOND, HELD, JUMP, STOPPED, UNSAFE, Monitor, Node, PromisedBounds
-from .campaign_plan import HOLD, MOVE, Conditions, Plan, is_passive, motion_range
-from .campaign_robot import DisturbedRobot, Diverged
+from .campaign_monitor import BEYOND, FASTEST, HELD, JUMP, STOPPED, UNSAFE, Monitor, Node, PromisedBounds
+from .campaign_plan import BACK, HOLD, MOVE, TRAVEL, Conditions, Plan, is_passive, motion_range
+from .campaign_robot import DisturbedRobot, Diverged, as_set_up
 
 STEADY, EPOCH = 100.0, 1000.0  # steady clock and wall clock at the begin of a run [s]
 ENABLE = 0.6  # time of enable: the rate of the states is known then [s]
-BACK, TRAVEL = 4.6, 2.4  # begin of the second motion, and the duration of both [s]
 WATCHED, END = 10, 80.0  # one run in so many goes on until its stop is over, to this time at most [s]
 SWING_UP = 5.0  # time until a robot that balances is upright, when it is enabled again [s]
 QUEUE = 10  # states that wait for a controller that is frozen
@@ -75,6 +74,7 @@ class Loop:
         self.session.activate()
         self.guard = Guard(robot, plan.guard)
         drivers = self.session.controller.drivers
+        robot = as_set_up(robot, plan.settings)
         self.body = DisturbedRobot(robot, drivers, conditions, plan.duration, plan.home(robot))
         bounds = PromisedBounds.of(robot, drivers.names, plan.settings.values, plan.contact_force)
         self.monitor = Monitor(
@@ -416,6 +416,12 @@ class Loop:
             return float(np.abs(q - goal)[:3].max())
         return float((self.body.commanded * np.abs(q - goal)).max())
 
+    def _runs_away(self) -> bool:
+        """Whether the robot moves fast at the end although nothing has pushed it."""
+        is_free = not {'push', 'wall', 'requests'} & set(self.conditions.values)
+        plant = self.body.plant
+        return is_free and self.monitor.speed(plant.q, plant.v) > FASTEST
+
     def _result(self) -> RunResult:
         monitor, time = self.monitor, self.fault_at
         error = max(self._missed, self._error()) if self._has_goal else 0.0
@@ -433,6 +439,12 @@ class Loop:
             outcome, reason = HELD, ''
         elif not self.guard.is_sending:  # the controller ended with a torque of exactly 0
             outcome, reason = STOPPED, 'no commands'
+        elif not self._has_goal and self._runs_away():
+            outcome, reason, time = (
+                UNSAFE,
+                'nothing disturbs it, but it neither rests nor stops',
+                self.body.time,
+            )
         elif self.body.contact or error <= self.plan.accuracy:
             outcome, reason = HELD, ''
         elif cause:

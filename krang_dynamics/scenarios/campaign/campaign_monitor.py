@@ -19,7 +19,7 @@ TOLERANCE = 1.05  # times the speed at which the stop began
 BRAKING = 1.0  # time in which a faster robot is slowed down [s]
 LAGS = 3.0  # time constants after which the torque of a driver has followed its command, ...
 SLOWEST_DRIVER = 0.1  # ... but a slower driver is no excuse [s]
-MISSING = 0.025  # without a state, after which none shows what moves the robot [s]
+MISSING = 0.025, 3.0  # without a state, after which none shows what moves the robot [s], [periods]
 WATCHDOG = 0.012  # between two steps of a controller without states [s]
 REACTION = 0.05  # of the guard (P11) [s]
 STEP = 0.02  # longest time for which one command of a controller may be rated [s] (P3)
@@ -77,16 +77,17 @@ class PromisedBounds:
         error = [0.2 if j.following_error is None else j.following_error for j in joints]
         stop = robot.config.stop
         actuators = [next(a for a in robot.config.actuators if a.name == name) for name in drivers]
-        gain, largest, in_volts = [], [], robot.config.command_unit == 'voltage'
+        unit = value('command_unit', robot.config.command_unit)
+        gain, largest, in_volts = [], [], unit == 'voltage'
         for a in actuators:
             motor, most = robot.config.joints[a.joint].motor, effort[robot.joint_names.index(a.joint)]
-            unit = {
+            per_unit = {
                 'torque': a.ratio,
                 'current': (motor.torque_constant or 1.0) * motor.gear,
                 'voltage': (motor.torque_constant or 1.0) * motor.gear / (motor.resistance or 1.0),
-            }[robot.config.command_unit]
-            gain.append(a.sign * unit)
-            largest.append((motor.supply or inf) if in_volts else most * a.share / unit)
+            }[unit]
+            gain.append(a.sign * per_unit)
+            largest.append((motor.supply or inf) if in_volts else most * a.share / per_unit)
         return cls(
             effort,
             limit('limits.effort_rate', rate(effort)),
@@ -134,6 +135,7 @@ class Monitor:
     ) -> None:
         self.bounds, self.period = bounds, period
         self._lag = lag  # time constant of the drivers [s]
+        self._missing = max(MISSING[0], MISSING[1] * period)  # [s]
         self.controller, self.guard = Node('controller'), Node('guard')
         self.broken = ''  # the first broken promise
         self.broken_at = inf  # [s]
@@ -215,8 +217,10 @@ class Monitor:
         """A step of a node: its command in the drivers' unit, and whether it drives."""
         if not is_driving:
             node.due.clear()
-        if is_driving and not node.is_driving and not self.is_enabled:
-            self.fail(now, f'P5: the {node.name} drives before enable')
+        if is_driving and not node.is_driving:
+            self._empty_by = inf  # torque is wanted again
+            if not self.is_enabled:
+                self.fail(now, f'P5: the {node.name} drives before enable')
         node.is_driving = is_driving
         if command is None:
             node.is_silent = True
@@ -328,7 +332,7 @@ class Monitor:
         if blind > self.bounds.blind_stop and not self._is_over:
             self._is_over, self._empty_by = True, now + LATE
         # What a push did, or the torque that the drivers held until the stop began, is shown by no state.
-        is_unseen = max(self._pushed, self._stop or 0.0) > in_charge.arrival + MISSING
+        is_unseen = max(self._pushed, self._stop or 0.0) > in_charge.arrival + self._missing
         cause = beyond or ('no states' if blind > 0 or is_unseen or self._is_over else '')
         if self._cause and not cause:  # the states are back, and the robot may need all torque
             self._begin_braking(now, np.abs(torque) + self.bounds.effort)

@@ -14,7 +14,7 @@ from ...arrays import Array
 from ...bags.io.motion_file import read_motion
 from ...control.builder import limits_of
 from ...control.drivers import drivers_of
-from ...control.guard import Guard, GuardSettings
+from ...control.guard import SHARED, Guard, GuardSettings
 from ...control.reference.trajectory import Bounds, JointTrajectory, PreparedTrajectory
 from ...control.session import Session
 from ...control.settings import Settings
@@ -29,6 +29,7 @@ MOST = 4  # disturbances in one run
 DEVIATIONS = 3.0  # of a normal distribution, in which its sizes are
 DURATION = 9.0  # of a run [s]
 MOVE = 1.8  # time at which a motion begins [s]
+BACK, TRAVEL = 4.6, 2.4  # begin of the way back from the default motion, and the duration of both [s]
 SETTLING = 2.0  # time left after a motion from a file [s]
 HOLD = 'hold'  # the scenario without a motion
 FASTEST = 0.4  # of the velocity limits, in the motion of a run
@@ -38,10 +39,12 @@ HEAVIEST = 0.2  # payload, relative to the robot's mass
 CONTACT = 280.0  # bound of a contact force, or what a motor can press: ISO/TS 15066, hand, transient [N]
 COLLISION = 0.3  # share of the effort limit that is a collision, beyond the Coulomb friction
 LARGEST_COLLISION = Settings.parameters()['observer.collision'].high  # [N m]
-# Parameters, with '_' for '.', of what a campaign does not have: nodes, services, a check of self collisions.
+# Parameters, with '_' for '.', of what a campaign does not have: nodes, services, operators with a switch,
+# drivers that compensate gravity, a check of self collisions.
 UNUSED = (
     'robot robot_description controller payload_bound gravity_bound limits_self_distance '
-    'estimate_payload_frame estimate_payload_tare'
+    'estimate_payload_frame estimate_payload_tare auto_enable emergency_stop_required deadman_required '
+    'deadman_timeout hardware_compensates_gravity'
 ).split()
 
 
@@ -84,7 +87,7 @@ DISTURBANCES = (
     Disturbance('push', 0.0, 0.0, 'N'),  # force at a hand, for up to half a second
     Disturbance('wall', 0.0, 0.1, 'm'),  # distance of a wall from a hand
     Disturbance('clock_jump', -2.0, 2.0, 's', least=-900.0),  # the wall clock, from 1000 s, is set
-    Disturbance('requests', 1.0, 8.0, ''),  # number of requests at random times
+    Disturbance('requests', 1.0, 8.0, '', least=1.0),  # number of requests at random times
     Disturbance('frozen_controller', 0.02, 1.0, 's'),  # the controller does not run
     Disturbance('killed_controller', 0.0, 0.0, ''),  # the controller is killed
 )
@@ -168,9 +171,12 @@ def _planned(robot: Robot, entries: Mapping[str, Any], folder: Path) -> Plan:
             raise ConfigError(f'unknown entry {key!r}{suggestion(str(key), KEYS)}')
     given, own = _section(entries, 'settings'), _section(entries, 'guard')
     if 'terms' in entries:
+        if 'terms' in given:
+            raise ConfigError('terms is given twice, once in settings; keep one')
         given['terms'] = entries['terms']
     for parameters in (given, own):
         _check_parameters(parameters)
+    _check_guard(own)
     settings = _settings(robot, given)
     # As in a parameter file, what both nodes have in common is given once.
     guard = GuardSettings.of(given).replace(**own)
@@ -183,7 +189,8 @@ def _planned(robot: Robot, entries: Mapping[str, Any], folder: Path) -> Plan:
         'accuracy': 0.1,
         'contact_force': max(CONTACT, float(forces.max())),
     }
-    numbers = _numbers({key: entries.get(key, value) for key, value in default.items()}, end)
+    values = {key: entries.get(key, value) for key, value in default.items()}
+    numbers = _numbers(values, BACK + TRAVEL if not scenario and not is_passive(robot) else end)
     vary = _default_ranges(robot, float(forces.min()))
     normal: Ranges = {}
     if end:
@@ -370,11 +377,24 @@ def _section(entries: Mapping[str, Any], name: str) -> dict[str, Any]:
 
 def _check_parameters(given: Mapping[str, Any]) -> None:
     """Refuse parameters without a value, as the nodes do, or without an effect."""
+    seen: dict[str, str] = {}
     for name, value in given.items():
+        key = name.replace('.', '_')
         if value is None:
             raise ConfigError(f'{name} has no value; give one, or remove it')
-        if name.replace('.', '_') in UNUSED:
+        if key in UNUSED:
             raise ConfigError(f'{name} has no effect in a campaign; remove it')
+        if key in seen:
+            raise ConfigError(f'{seen[key]} and {name} are the same parameter; keep one')
+        seen[key] = name
+
+
+def _check_guard(own: Mapping[str, Any]) -> None:
+    """Refuse parameters that both nodes have: the monitor judges them by the same numbers."""
+    common = {name.replace('.', '_') for name in SHARED}
+    for name in own:
+        if name.replace('.', '_') in common or name.startswith('payload'):
+            raise ConfigError(f'guard: {name} is a parameter of the controller too; give it in settings')
 
 
 def _number(name: str, value: Any) -> float:

@@ -6,7 +6,9 @@ from math import exp, inf
 import numpy as np
 
 from ...arrays import Array
+from ...control.builder import gravity_of, payloads_of
 from ...control.drivers import Drivers
+from ...control.settings import Settings
 from ...errors import KrangError
 from ...robot.model import Robot
 from ...robot.payload import Payload
@@ -227,6 +229,13 @@ class DisturbedRobot:
 def fault_time(conditions: Conditions, duration: float) -> float:
     """When faults and pushes of a run begin [s]."""
     return float(conditions.dice('time').uniform(EARLIEST, max(EARLIEST, duration - WATCHED)))
+
+
+def as_set_up(robot: Robot, settings: Settings) -> Robot:
+    """The robot with the payloads and the gravity of these settings."""
+    if payloads := payloads_of(settings):
+        robot = robot.carrying(payloads)
+    return robot if settings.gravity is None else robot.with_gravity(gravity_of(settings, robot))
 
 
 def true_robot(robot: Robot, conditions: Conditions) -> Robot:

@@ -135,6 +135,23 @@ def test_a_robot_whose_terms_follow_no_reference_has_no_goal():
     assert (result.outcome, result.error) == (HELD, 0.0)
 
 
+@pytest.mark.parametrize('mass', [0.0, 2.0])
+def test_a_payload_of_the_settings_is_carried(mass):
+    robot = robot_named('planar_2r')
+    plan = load_plan(robot)
+    plan = replace(plan, settings=plan.settings.replace(**{'payload.tip.mass': mass}), duration=4.0)
+    loop = campaign_loop.Loop(robot, plan, Conditions(1))
+    assert loop.body.true.total_mass == pytest.approx(robot.total_mass + mass)
+    assert loop.run().outcome == HELD
+
+
+def test_a_robot_that_falls_although_nothing_disturbs_it_is_unsafe(monkeypatch):
+    monkeypatch.setattr(campaign_loop, 'as_set_up', lambda robot, settings: robot)
+    settings = {'terms': ('gravity', 'friction'), 'payload_tip_mass': 0.2}
+    result = run(duration=6.0, settings=settings, mass=0.0)
+    assert (result.outcome, result.reason) == (UNSAFE, 'nothing disturbs it, but it neither rests nor stops')
+
+
 @pytest.mark.parametrize(('time', 'outcome'), [(5.0, HELD), (0.0, UNSAFE)])
 def test_a_robot_that_is_enabled_again_has_time_to_swing_up(monkeypatch, time, outcome):
     monkeypatch.setattr(campaign_loop, 'SWING_UP', time)

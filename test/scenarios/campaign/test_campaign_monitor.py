@@ -7,16 +7,18 @@ import pytest
 from harness import robot_named
 
 import krang_dynamics as kd
+from krang_dynamics.control.builder import drivers_of
 from krang_dynamics.control.drivers import Drivers
 from krang_dynamics.control.guard import Guard
 from krang_dynamics.control.robot_state import BoundsCheck, JumpCheck, RobotState
 from krang_dynamics.control.session import Session
+from krang_dynamics.control.settings import Settings
 from krang_dynamics.safety.output_limiter import OutputLimiter
 from krang_dynamics.safety.safety_stage import SafetyStage
 from krang_dynamics.safety.stop_policies import Lower, StopState, Zero
 from krang_dynamics.scenarios.campaign import campaign_loop, campaign_monitor
 from krang_dynamics.scenarios.campaign.campaign_loop import run_once
-from krang_dynamics.scenarios.campaign.campaign_monitor import UNSAFE
+from krang_dynamics.scenarios.campaign.campaign_monitor import UNSAFE, PromisedBounds
 from krang_dynamics.scenarios.campaign.campaign_plan import load_plan
 
 SEEDS = range(3)
@@ -421,6 +423,32 @@ def test_a_released_robot_may_fall_until_it_is_enabled_again():
     monitor.broken = ''
     run(7.0, False, 3.0)
     assert monitor.broken.startswith('P13')
+
+
+@pytest.mark.parametrize(('is_enabled', 'is_broken'), [(False, True), (True, False)])
+def test_torque_ends_after_a_release_unless_it_is_wanted_again(is_enabled, is_broken):
+    robot = robot_named('planar_2r')
+    plan = load_plan(robot)
+    monitor = campaign_loop.Loop(robot, plan, plan.draw(0)).monitor
+    monitor.is_enabled, torque = True, robot.gravity_torque(robot.home)
+    for t, is_driving in ((1.0, True), (1.004, False), (2.0, is_enabled), (2.004, False)):
+        for node in (monitor.controller, monitor.guard):
+            monitor.state(node, t, 10 + t, 10 + t, np.zeros(2 * robot.nv), torque)
+            monitor.sends(node, t, torque, is_driving)
+        if t == 1.004:
+            monitor.release(t, torque)
+        if t != 2.0:  # a fault in the next step: no period sees it drive
+            monitor.check(t, robot.home, np.zeros(robot.nv), torque, False, '')
+    assert monitor.broken.startswith('the stop is over') == is_broken
+
+
+def test_the_unit_of_the_settings_counts():
+    robot = robot_named('krang')
+    drivers = drivers_of(Settings(command_unit='torque'), robot)
+    unit = {'command_unit': 'torque'}
+    effort = PromisedBounds.of(robot, drivers.names, unit, 280.0).largest
+    assert (effort <= robot.effort_limits.max()).all()
+    assert (effort >= 1.0).all()
 
 
 def test_the_monitor_shares_no_code_with_the_controller():
