@@ -40,8 +40,8 @@ def run(options: argparse.Namespace) -> int:
 
     if options.workers < 1 or not options.cutoff > 0:
         raise KrangError('--workers must be 1 or more, --cutoff above 0')
+    refuse_existing((options.html, options.json, options.store), True)
     refuse_existing((options.html, options.json), options.force)
-    refuse_existing((options.store,), force=True)
     load_store(options.store)  # refuses another file before the work begins
     bags, models = find_bags(options.places), load_models(options.robots)
     fleet = update(bags, models, options.store, options.cutoff, options.workers, options.scheduler)
@@ -53,4 +53,6 @@ def run(options: argparse.Namespace) -> int:
     write(options.json, json.dumps(figures, indent=1))
     if options.html:
         write(options.html, fleet_html(fleet))
+    if len(broken) == len(bags):
+        raise KrangError('no bag could be used: the reasons are above')
     return int(bool(findings))

@@ -18,7 +18,7 @@ from ..validation.prediction import Predictor
 from ..validation.validation import Validation, validate
 from ..validation.window_comparison import PlotSeries
 
-FIGURES = 2  # version of this estimate; with another one all bags are read again
+FIGURES = 3  # version of this estimate; with another one all bags are read again
 MOVING = 0.02  # below this speed the sign of friction is not known [rad/s, m/s]
 LEAST = 50  # samples of a moving joint from which friction and offset are estimated
 SPEEDS: Array = 0.05 * 1.5 ** np.arange(12.0)  # at which friction can be compared [rad/s, m/s] ...
@@ -60,6 +60,7 @@ class JointRow:
     friction: float = np.nan  # at the speed at which the fleet compares this joint [N m]
     offset: float = np.nan  # mean torque that does not depend on the speed [N m]
     load: float = np.nan  # mass at a hand that the model does not have [kg]
+    hands: str = ''  # whose loads load this joint, with commas
     torque: float = np.nan  # RMS of the measured torque [N m]
     speed: float = np.nan  # that 95 % of the samples do not exceed [rad/s, m/s]
     rate: float = np.nan  # of the states [Hz]
@@ -132,6 +133,7 @@ def figures_of(robot: Robot, result: Validation) -> dict[str, dict[str, Any]]:
             'offset': offset if lever[j] < LEVER else np.nan,
             'torque': float(np.sqrt(np.mean(series.measured[:, j] ** 2))),
             'speed': _speed(series.v[:, j]),
+            'hands': ','.join(h for h, x in zip(hands, per_kg, strict=True) if np.abs(x[:, j]).max() > TINY),
         }
     return rows | {hand: {'load': float(mass)} for hand, mass in zip(hands, load, strict=True)}
 

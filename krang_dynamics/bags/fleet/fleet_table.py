@@ -168,7 +168,10 @@ def _findings(machine: str, joint: str, metric: str, rows: list[JointRow]) -> li
 
 def _explains(cause: Finding, effect: Finding, rows: list[JointRow]) -> bool:
     """Whether a change is the consequence of another one at the same time; `rows` are of its joint."""
-    is_related = cause.metric == 'load' or (cause.joint == effect.joint and effect.metric == 'remaining_rmse')
+    if cause.metric == 'load':
+        is_related = cause.joint in rows[0].hands.split(',')
+    else:
+        is_related = cause.joint == effect.joint and effect.metric == 'remaining_rmse'
     if effect.metric not in ('offset', 'remaining_rmse') or not is_related:
         return False
     first, last = sorted((cause.since, effect.since))
@@ -231,13 +234,23 @@ def _matches(machine: str, pattern: str) -> bool:
 
 
 def load_models(path: str | None) -> dict[str, str]:
-    """Robots by pattern of machine names, from a YAML file; without a file the shipped names: 'krang*'."""
+    """Robots by pattern of machine names, from a YAML file; without a file the shipped names: 'krang-*'.
+
+    Robot files are sought beside the YAML file, then in the working directory.
+    """
     if path is None:
-        return {f'{name}*': name for name in sorted(robots(), key=len, reverse=True)}
+        names = sorted(robots(), key=len, reverse=True)
+        return {name + end: name for name in names for end in ('', '-*', '[0-9]*', '_[0-9]*')}
     data = load_yaml(path)
     if not isinstance(data, dict) or not all(isinstance(v, str) for v in data.values()):
         raise ConfigError(f'{path}: it must have lines `machine: robot`, for example krang-*: krang')
-    return {str(key): value for key, value in data.items()}
+    found = {
+        str(key): str(beside) if (beside := Path(path).parent / value).is_file() else value
+        for key, value in data.items()
+    }
+    for robot in found.values():
+        load_robot(robot)
+    return found
 
 
 def update(
@@ -252,7 +265,7 @@ def update(
 
     The store is written at the beginning, at the end, and now and then.
     """
-    tasks = {task.path: task for task in (_task(bag, models, cutoff) for bag in bags)}
+    tasks = {printable(task.path): task for task in (_task(bag, models, cutoff) for bag in bags)}
     known = load_store(store)
     present = {path: _signature(path) for path in {row.path for row in known}}
     rows = []
@@ -266,7 +279,7 @@ def update(
     saved_at, progress = monotonic(), Progress('reading bags', len(new))
     try:
         for result in on_cluster(read_bag, new, workers, scheduler) if new else ():
-            rows += result
+            rows += [replace(row, path=printable(row.path)) for row in result]
             progress.step()
             if monotonic() > saved_at + SAVED:
                 save_store(store, rows)
@@ -326,12 +339,18 @@ def save_store(path: str, rows: Iterable[JointRow]) -> None:
 
     rows = sorted(rows, key=lambda row: (row.path, row.joint))
     columns = {field.name: [getattr(row, field.name) for row in rows] for field in fields(JointRow)}
-    partial = Path(f'{path}.partial')
+    real = Path(path).resolve()  # a link stays one
+    partial = real.with_name(f'{real.name}.{os.getpid()}.partial')  # another process may write, too
     try:
         write_table(table(columns, schema=_schema()), partial, write_page_checksum=True)
-        partial.replace(path)
+        partial.replace(real)
     except OSError as error:
         raise KrangError(f'{path}: cannot be written: {error}') from None
+
+
+def printable(path: str) -> str:
+    """A path with escapes for what is not UTF-8."""
+    return path.encode('utf-8', 'backslashreplace').decode()
 
 
 def _schema() -> Any:

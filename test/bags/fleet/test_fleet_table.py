@@ -3,6 +3,7 @@
 import os
 import shutil
 from dataclasses import replace
+from fnmatch import fnmatch
 from time import perf_counter
 from unittest.mock import Mock
 
@@ -26,6 +27,7 @@ from krang_dynamics.bags.fleet.fleet_table import (
     Fleet,
     find_bags,
     load_models,
+    load_store,
     machine_of,
     update,
 )
@@ -114,6 +116,50 @@ def test_the_machine_is_the_nearest_folder_that_matches():
     assert machine_of('/data/lab/run_1', ['krang*']) == 'lab'
 
 
+@pytest.mark.parametrize(
+    ('name', 'robot'),
+    [
+        ('krang', 'krang'),
+        ('krang-2', 'krang'),
+        ('krang_2', 'krang'),
+        ('pendubot_station_7-1', 'pendubot_station_7'),
+        ('planar_2r_calibration', 'runs'),
+    ],
+)
+def test_a_shipped_robot_has_a_number_or_a_name_after_a_hyphen(name, robot):
+    models = load_models(None)
+    machine = machine_of(f'/data/{name}/runs/run_1', models)
+    assert models.get(next((p for p in models if fnmatch(machine, p)), ''), machine) == robot
+
+
+def test_robot_files_are_sought_beside_the_list(tmp_path):
+    (tmp_path / 'arm.yaml').write_text('extends: planar_2r\n')
+    (tmp_path / 'machines.yaml').write_text('arm-*: arm.yaml\nkrang-*: krang\n')
+    models = load_models(str(tmp_path / 'machines.yaml'))
+    assert models == {'arm-*': str(tmp_path / 'arm.yaml'), 'krang-*': 'krang'}
+    (tmp_path / 'machines.yaml').write_text('arm-*: leg.yaml\n')
+    with pytest.raises(KrangError, match=r'leg\.yaml'):
+        load_models(str(tmp_path / 'machines.yaml'))
+
+
+def test_a_name_that_is_not_utf_8_does_no_harm(tmp_path, monkeypatch):
+    monkeypatch.setattr(fleet_table, 'on_cluster', in_this_process)
+    write_fleet(tmp_path / 'bags', 1, 4.0, 50.0, ['planar_2r-1'])
+    (bag,) = (tmp_path / 'bags' / 'planar_2r-1').iterdir()
+    bag.rename(os.fsdecode(os.fsencode(bag) + b'\xff'))
+    fleet = read(tmp_path / 'bags', tmp_path / 'store.parquet')
+    assert {row.path.endswith('\\udcff') for row in fleet.rows} == {True}
+
+
+def test_a_store_may_be_a_link(tmp_path):
+    (tmp_path / 'folder').mkdir()
+    (tmp_path / 'store.parquet').symlink_to(tmp_path / 'folder' / 'real.parquet')
+    fleet_table.save_store(str(tmp_path / 'store.parquet'), [])
+    assert (tmp_path / 'store.parquet').is_symlink()
+    assert load_store(str(tmp_path / 'folder' / 'real.parquet')) == []
+    assert [path.name for path in (tmp_path / 'folder').iterdir()] == ['real.parquet']
+
+
 @pytest.mark.parametrize(('after', 'doubted'), [(-0.16, True), (0.16, False)])
 def test_a_negative_load_may_be_an_offset_of_a_position(after, doubted):
     finding = Finding('anthropomorphic-1', 'tool', 'load', FIRST, Change(5, 0.0, after, 'step'))
@@ -169,26 +215,33 @@ def test_figures_that_a_recording_does_not_determine_are_missing(tmp_path, monke
     assert [line[4:7].count('-') for line in fleet.weeks()] == [1, 1, 2]
 
 
-def fleet_of(**figures):
-    """A fleet of one joint and one hand with a recording per day."""
+def fleet_of(hands='hand', **figures):
+    """A fleet of one joint and one hand with a recording per day; the joint carries `hands`."""
     rows = []
     for name in ('arm', 'hand'):
         own = {k: v for k, v in figures.items() if (k == 'load') == (name == 'hand')}
         for day in range(20):
             values = {metric: float(series[day]) for metric, series in own.items()}
             row = JointRow('', 0, 0, 'krang-1', FIRST + day * DAY, name, torque=10.0, rate=100.0, speed=1.0)
-            rows.append(replace(row, path=str(day), **values))
+            rows.append(replace(row, path=str(day), hands=hands, **values))
     return Fleet(rows)
 
 
 @pytest.mark.parametrize(
-    ('since', 'size', 'expected'),
-    [(12, 2.0, ['load']), (12, 20.0, ['load', 'offset']), (5, 2.0, ['load', 'offset'])],
+    ('since', 'size', 'hands', 'expected'),
+    [
+        (12, 2.0, 'left_hand,hand', ['load']),
+        (12, 2.0, 'left_hand', ['load', 'offset']),  # the load is at another arm
+        (12, 20.0, 'hand', ['load', 'offset']),
+        (5, 2.0, 'hand', ['load', 'offset']),
+    ],
 )
-def test_a_load_explains_an_offset_of_its_time_and_size(since, size, expected):
+def test_a_load_explains_an_offset_of_its_time_size_and_arm(since, size, hands, expected):
     days = np.arange(20)
     noise = np.random.default_rng(1).normal(0, 0.01, (2, 20))
-    fleet = fleet_of(load=noise[0] + 0.8 * (days >= 12), offset=noise[1] + size * (days >= since))
+    fleet = fleet_of(
+        load=noise[0] + 0.8 * (days >= 12), offset=noise[1] + size * (days >= since), hands=hands
+    )
     assert [finding.metric for finding in fleet.findings()] == expected
 
 
