@@ -440,11 +440,7 @@ class Loop:
         elif not self.guard.is_sending:  # the controller ended with a torque of exactly 0
             outcome, reason = STOPPED, 'no commands'
         elif not self._has_goal and self._runs_away():
-            outcome, reason, time = (
-                UNSAFE,
-                'nothing disturbs it, but it neither rests nor stops',
-                self.body.time,
-            )
+            outcome, reason, time = UNSAFE, 'it neither rests nor stops', self.body.time
         elif self.body.contact or error <= self.plan.accuracy:
             outcome, reason = HELD, ''
         elif cause:
