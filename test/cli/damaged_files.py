@@ -174,7 +174,8 @@ def originals(folder):
         found[f'{name}.yaml'] = Case(file, ['info {}'], robot_file)
     plan = folder / 'plan.yaml'
     plan.write_text(
-        'duration: 3\nrate: 250\naccuracy: 0.1\nsettings: {ramp_time: 0.5, gains.bandwidth: 20.0}\n'
+        'scenario: hold\nduration: 3\nrate: 250\naccuracy: 0.1\n'
+        'settings: {ramp_time: 0.5, gains.bandwidth: 20.0}\n'
         'guard: {silence: 0.045}\nvary: {delay: [0, 0.001], mass: 0.1}\n'
     )
     found['plan'] = Case(plan, [f'campaign {ROBOT} --again 1 --plan {{}}'], campaign_plan)
