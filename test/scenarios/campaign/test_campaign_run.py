@@ -4,7 +4,9 @@ import os
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from threading import Timer
 
 import pytest
@@ -56,10 +58,17 @@ def test_an_interrupt_from_a_terminal_ends_all_processes_without_a_traceback():
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
+        # Where these tests run in the background, SIGINT is ignored.
+        preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
     )
-    lines = [process.stderr.readline(), process.stderr.readline()]
-    os.killpg(process.pid, signal.SIGINT)  # as a terminal does
-    lines += process.communicate(timeout=60)[1].splitlines()
+    try:
+        lines = [process.stderr.readline(), process.stderr.readline()]
+        os.killpg(process.pid, signal.SIGINT)  # as a terminal does
+        lines += process.communicate(timeout=60)[1].splitlines()
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
     assert process.returncode == 130
     assert 'Traceback' not in ''.join(lines)
     assert lines[-1] == 'krang: stopped'
