@@ -127,6 +127,12 @@ def payloads_of(settings: Settings) -> list[Payload]:
     return [payload for payload in payloads if payload.mass > 0]
 
 
+def loaded(settings: Settings, robot: Robot) -> Robot:
+    """The robot with the payloads of the settings; without any, with its own."""
+    payloads = payloads_of(settings)
+    return robot.carrying(payloads) if payloads else robot
+
+
 def with_payloads(settings: SettingsType, payloads: Sequence[Payload]) -> SettingsType:
     """Settings with these payloads and no others."""
     changes: dict[str, Any] = {f'payload.{frame}.mass': 0.0 for frame in settings.frames('payload')}

@@ -14,7 +14,7 @@ from ..safety.joint_buffer import JointBuffer, JointSamples, MissingVelocity
 from ..safety.limits import Limits
 from ..safety.modes import Fault
 from ..safety.stop_policies import StopState
-from .builder import gravity_of, payloads_of
+from .builder import gravity_of, loaded
 from .drivers import Drivers
 from .dynamics import Dynamics
 from .gains import SAMPLING, delay_margin
@@ -91,9 +91,8 @@ class RobotState:
     @classmethod
     def of(cls, settings: 'Settings', robot: Robot, drivers: Drivers, coriolis: bool = False) -> 'RobotState':
         """With payloads, gravity and timeouts of the settings."""
-        payloads = payloads_of(settings)
         state = cls(
-            robot.carrying(payloads) if payloads else robot,
+            loaded(settings, robot),
             drivers,
             settings.missing_velocity,
             coriolis,

@@ -29,8 +29,12 @@ class Settings:
         rows = self.parameters()
         self._values = {name: row.default for name, row in rows.items() if FRAME not in name}
         by_attribute = {row.attribute: name for name, row in rows.items()}
+        given: dict[str, str] = {}
         for key, value in values.items():
             name, row = _find(key, rows, by_attribute)
+            if name in given:
+                raise InputError(f'{given[name]} and {key} are the same parameter; keep one')
+            given[name] = key
             self._values[name] = replace(row, name=name).checked(value)
         self.__dict__.update({name.replace('.', '_'): value for name, value in self._values.items()})
 

@@ -107,6 +107,11 @@ def test_a_value_is_given_by_field_or_by_name_and_changes_no_other(name):
         assert fields(settings) == settings.values
 
 
+def test_a_value_that_is_given_by_field_and_by_name_is_refused():
+    with pytest.raises(InputError, match=r'gains\.bandwidth and gains_bandwidth are the same parameter'):
+        Settings(**{'gains.bandwidth': 5.0, 'gains_bandwidth': 20.0})
+
+
 @pytest.mark.parametrize(
     ('key', 'word'),
     [

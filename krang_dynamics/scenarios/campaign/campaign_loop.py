@@ -74,8 +74,8 @@ class Loop:
         self.session.activate()
         self.guard = Guard(robot, plan.guard)
         drivers = self.session.controller.drivers
-        robot = as_set_up(robot, plan.settings)
-        self.body = DisturbedRobot(robot, drivers, conditions, plan.duration, plan.home(robot))
+        true = as_set_up(robot, plan.settings)
+        self.body = DisturbedRobot(true, drivers, conditions, plan.duration, plan.home(robot))
         bounds = PromisedBounds.of(robot, drivers.names, plan.settings.values, plan.contact_force)
         self.monitor = Monitor(
             robot, self.body.true, bounds, self.body.commanded, self.period, conditions.get('torque_lag')
@@ -313,6 +313,8 @@ class Loop:
 
     def _request(self, t: float, name: str) -> None:
         if name == 'enable':
+            if self.monitor.is_enabled and not self.session.controller.safety.is_driving:
+                self._upright_by = t + SWING_UP
             self.monitor.is_enabled = True
         if not self.is_running(t):
             return
@@ -321,8 +323,6 @@ class Loop:
             self._reference_request(t, name)
         elif name in ('enable', 'disable'):
             session.guard_problem = self._link.problem(now)
-            if is_passive(self.robot) and t > ENABLE and not session.controller.safety.is_driving:
-                self._upright_by = t + SWING_UP
             outputs = session.enable(name == 'enable', now, clock)
             if name == 'disable':
                 monitor.demand(t, 'disable', monitor.controller)

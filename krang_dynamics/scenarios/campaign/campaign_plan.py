@@ -14,7 +14,7 @@ from ...arrays import Array
 from ...bags.io.motion_file import read_motion
 from ...control.builder import limits_of
 from ...control.drivers import drivers_of
-from ...control.guard import SHARED, Guard, GuardSettings
+from ...control.guard import Guard, GuardSettings
 from ...control.reference.trajectory import Bounds, JointTrajectory, PreparedTrajectory
 from ...control.session import Session
 from ...control.settings import Settings
@@ -176,10 +176,10 @@ def _planned(robot: Robot, entries: Mapping[str, Any], folder: Path) -> Plan:
         given['terms'] = entries['terms']
     for parameters in (given, own):
         _check_parameters(parameters)
-    _check_guard(own)
     settings = _settings(robot, given)
     # As in a parameter file, what both nodes have in common is given once.
-    guard = GuardSettings.of(given).replace(**own)
+    guard = GuardSettings.of(settings.values).replace(**own)
+    _check_guard(own)
     scenario = _scenario(robot, settings, entries.get('scenario'), folder)
     forces = _forces(robot, settings, _home(robot, scenario))
     end = MOVE + float(scenario.times[-1]) if isinstance(scenario, JointTrajectory) else 0.0
@@ -377,23 +377,18 @@ def _section(entries: Mapping[str, Any], name: str) -> dict[str, Any]:
 
 def _check_parameters(given: Mapping[str, Any]) -> None:
     """Refuse parameters without a value, as the nodes do, or without an effect."""
-    seen: dict[str, str] = {}
     for name, value in given.items():
-        key = name.replace('.', '_')
         if value is None:
             raise ConfigError(f'{name} has no value; give one, or remove it')
-        if key in UNUSED:
+        if name.replace('.', '_') in UNUSED:
             raise ConfigError(f'{name} has no effect in a campaign; remove it')
-        if key in seen:
-            raise ConfigError(f'{seen[key]} and {name} are the same parameter; keep one')
-        seen[key] = name
 
 
 def _check_guard(own: Mapping[str, Any]) -> None:
     """Refuse parameters that both nodes have: the monitor judges them by the same numbers."""
-    common = {name.replace('.', '_') for name in SHARED}
+    alone = {row.attribute for row in GuardSettings.own}
     for name in own:
-        if name.replace('.', '_') in common or name.startswith('payload'):
+        if name.replace('.', '_') not in alone:
             raise ConfigError(f'guard: {name} is a parameter of the controller too; give it in settings')
 
 

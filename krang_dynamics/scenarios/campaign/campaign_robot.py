@@ -6,7 +6,7 @@ from math import exp, inf
 import numpy as np
 
 from ...arrays import Array
-from ...control.builder import gravity_of, payloads_of
+from ...control.builder import gravity_of, loaded
 from ...control.drivers import Drivers
 from ...control.settings import Settings
 from ...errors import KrangError
@@ -233,8 +233,7 @@ def fault_time(conditions: Conditions, duration: float) -> float:
 
 def as_set_up(robot: Robot, settings: Settings) -> Robot:
     """The robot with the payloads and the gravity of these settings."""
-    if payloads := payloads_of(settings):
-        robot = robot.carrying(payloads)
+    robot = loaded(settings, robot)
     return robot if settings.gravity is None else robot.with_gravity(gravity_of(settings, robot))
 
 

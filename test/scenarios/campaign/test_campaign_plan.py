@@ -110,6 +110,11 @@ def arm(effort=None, **overrides):
     return kd.load_robot(ARM.replace('LIMIT', limit), **overrides)
 
 
+def test_a_setting_by_its_field_reaches_the_guard_too(tmp_path):
+    plan = written(tmp_path, 'settings: {stop_policy: hold}')
+    assert plan.settings.stop_policy == plan.guard.stop_policy == 'hold'
+
+
 def test_a_motor_without_a_real_limit_gives_sizes_that_a_run_can_have(tmp_path):
     plan = load_plan(arm(1e9))
     assert plan.vary['push'] == pytest.approx((0, 2 * 9.81))  # the weight
