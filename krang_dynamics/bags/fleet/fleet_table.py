@@ -244,9 +244,9 @@ def load_models(path: str | None) -> dict[str, str]:
     data = load_yaml(path)
     if not isinstance(data, dict) or not all(isinstance(v, str) for v in data.values()):
         raise ConfigError(f'{path}: it must have lines `machine: robot`, for example krang-*: krang')
+    folder = Path(path).parent
     found = {
-        str(key): str(beside) if (beside := Path(path).parent / value).is_file() else value
-        for key, value in data.items()
+        str(key): str(folder / robot) if (folder / robot).is_file() else robot for key, robot in data.items()
     }
     for robot in found.values():
         load_robot(robot)

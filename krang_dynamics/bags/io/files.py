@@ -20,9 +20,9 @@ def refuse_existing(paths: Iterable[str | None], force: bool) -> None:
         if (real := Path(path).resolve()) in seen:
             raise KrangError(f'{path} is given twice; each output needs a name of its own')
         seen.add(real)
-        if Path(path).exists() and not force:
+        if real.exists() and not force:
             raise KrangError(f'{path} exists already; choose another name, or add --force')
-        if Path(path).is_dir() or not Path(path).resolve().parent.is_dir():
+        if real.is_dir() or not real.parent.is_dir():
             raise KrangError(f'{path}: cannot be written: it is a folder, or its folder does not exist')
         if not os.access(real if real.exists() else real.parent, os.W_OK):
             raise KrangError(f'{path}: cannot be written: permission denied')

@@ -3,7 +3,6 @@
 import os
 import shutil
 from dataclasses import replace
-from fnmatch import fnmatch
 from time import perf_counter
 from unittest.mock import Mock
 
@@ -127,9 +126,7 @@ def test_the_machine_is_the_nearest_folder_that_matches():
     ],
 )
 def test_a_shipped_robot_has_a_number_or_a_name_after_a_hyphen(name, robot):
-    models = load_models(None)
-    machine = machine_of(f'/data/{name}/runs/run_1', models)
-    assert models.get(next((p for p in models if fnmatch(machine, p)), ''), machine) == robot
+    assert fleet_table._task(f'/data/{name}/runs/run_1', load_models(None), 5.0).robot == robot
 
 
 def test_robot_files_are_sought_beside_the_list(tmp_path):

@@ -24,6 +24,12 @@ from krang_dynamics.scenarios.campaign.campaign_plan import load_plan
 SEEDS = range(3)
 
 
+def monitor_of(robot):
+    """The monitor of a run of a robot."""
+    plan = load_plan(robot)
+    return campaign_loop.Loop(robot, plan, plan.draw(0)).monitor
+
+
 def nothing(*_, **__):
     """In place of a method that should act."""
 
@@ -267,15 +273,13 @@ BOX = '<visual><origin xyz="0 0 -0.4"/><geometry><box size="0.06 0.06 0.8"/></ge
 def test_the_far_end_of_the_last_link_counts(shape, reach):
     """Twice as far as the centre of mass, or the corners of its shape."""
     robot = kd.load_robot(ONE_LINK.format(shape=shape))
-    plan = load_plan(robot)
-    monitor = campaign_loop.Loop(robot, plan, plan.draw(0)).monitor
+    monitor = monitor_of(robot)
     assert monitor.speed(np.array([0.7]), np.array([2.0])) == pytest.approx(2.0 * reach)
 
 
 def test_states_of_a_clock_that_was_set_back_count():
     robot = robot_named('planar_2r')
-    plan = load_plan(robot)
-    monitor = campaign_loop.Loop(robot, plan, plan.draw(0)).monitor
+    monitor = monitor_of(robot)
     node, x, effort = monitor.controller, np.zeros(2 * robot.nv), np.zeros(robot.nv)
     node.is_driving = True
     monitor.state(node, 1.0, 11.0, 11.0, x, effort)
@@ -289,8 +293,7 @@ def test_states_of_a_clock_that_was_set_back_count():
 @pytest.mark.parametrize('has_states', [True, False])
 def test_the_stop_of_a_dead_controller_begins_when_the_guard_takes_over(has_states):
     robot = robot_named('planar_2r')
-    plan = load_plan(robot)
-    monitor = campaign_loop.Loop(robot, plan, plan.draw(0)).monitor
+    monitor = monitor_of(robot)
     monitor.is_enabled, zero = True, np.zeros(robot.nv)
     torque, fast = robot.gravity_torque(robot.home), np.full(robot.nv, 0.6)
     for node in (monitor.controller, monitor.guard):
@@ -315,8 +318,7 @@ def test_the_stop_of_a_dead_controller_begins_when_the_guard_takes_over(has_stat
 @pytest.mark.parametrize(('distance', 'is_broken'), [(0.0, True), (20.0, False)])
 def test_the_noise_of_a_driver_does_not_shorten_the_time_to_brake(distance, is_broken):
     robot = robot_named('planar_2r')
-    plan = load_plan(robot)
-    monitor = campaign_loop.Loop(robot, plan, plan.draw(0)).monitor
+    monitor = monitor_of(robot)
     weight, fast = robot.gravity_torque(robot.home), np.full(robot.nv, 0.6)
     monitor.is_enabled, command = True, weight - [distance, 0.0]  # 20 ms from the weight
     for t, speed, is_driving in ((1.0, 0.0, True), (1.004, 1.0, False), (1.016, 1.2, False)):
@@ -329,8 +331,7 @@ def test_the_noise_of_a_driver_does_not_shorten_the_time_to_brake(distance, is_b
 
 def test_a_stop_that_ended_without_states_is_not_judged_when_they_return():
     robot = robot_named('planar_2r')
-    plan = load_plan(robot)
-    monitor = campaign_loop.Loop(robot, plan, plan.draw(0)).monitor
+    monitor = monitor_of(robot)
     monitor.is_enabled, torque, limit = True, robot.gravity_torque(robot.home), 0.5 + 2.0 + 0.1
 
     def run(begin, outage, duration):
@@ -355,8 +356,7 @@ def test_a_stop_that_ended_without_states_is_not_judged_when_they_return():
 
 def test_a_robot_that_was_blind_is_judged_again_when_the_states_return():
     robot = robot_named('planar_2r')
-    plan = load_plan(robot)
-    monitor = campaign_loop.Loop(robot, plan, plan.draw(0)).monitor
+    monitor = monitor_of(robot)
     monitor.is_enabled, torque = True, robot.gravity_torque(robot.home)
 
     def one_period(t, speed, has_state):
@@ -379,8 +379,7 @@ def test_a_robot_that_was_blind_is_judged_again_when_the_states_return():
 @pytest.mark.parametrize(('share', 'is_broken'), [(0.9, False), (1.1, True)])
 def test_a_link_may_become_faster_only_while_the_robot_loses_energy(share, is_broken):
     robot = robot_named('planar_2r')
-    plan = load_plan(robot)
-    monitor = campaign_loop.Loop(robot, plan, plan.draw(0)).monitor
+    monitor = monitor_of(robot)
     monitor.is_enabled, torque = True, robot.gravity_torque(robot.home)
     A = robot.mass_matrix(robot.home)
     first = np.array([0.5, 0.0])
@@ -401,8 +400,7 @@ def test_a_link_may_become_faster_only_while_the_robot_loses_energy(share, is_br
 
 def test_a_released_robot_may_fall_until_it_is_enabled_again():
     robot = robot_named('planar_2r')
-    plan = load_plan(robot)
-    monitor = campaign_loop.Loop(robot, plan, plan.draw(0)).monitor
+    monitor = monitor_of(robot)
     monitor.is_enabled, torque = True, robot.gravity_torque(robot.home)
 
     def run(begin, is_driving, speed):
@@ -428,8 +426,7 @@ def test_a_released_robot_may_fall_until_it_is_enabled_again():
 @pytest.mark.parametrize(('is_enabled', 'is_broken'), [(False, True), (True, False)])
 def test_torque_ends_after_a_release_unless_it_is_wanted_again(is_enabled, is_broken):
     robot = robot_named('planar_2r')
-    plan = load_plan(robot)
-    monitor = campaign_loop.Loop(robot, plan, plan.draw(0)).monitor
+    monitor = monitor_of(robot)
     monitor.is_enabled, torque = True, robot.gravity_torque(robot.home)
     for t, is_driving in ((1.0, True), (1.004, False), (2.0, is_enabled), (2.004, False)):
         for node in (monitor.controller, monitor.guard):
